@@ -1,4 +1,4 @@
-"""Read and print `input_tensor_constraints.py`: symbols, their sizes, relations and shapes."""
+"""Reading and printing of `input_tensor_constraints.py`: symbols, sizes, relations and shapes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_CONSTRAINTS_CHARACTERS = 8 * 2**20
 
 @dataclasses.dataclass(frozen=True)
 class Declarations:
-    """What a constraints file declares; `shapes` holds the inputs with a symbolic dimension."""
+    """The declarations of a constraints file; `shapes` has the inputs with symbolic dimensions."""
 
     symbols: tuple[Symbol, ...] = ()
     constraints: tuple[Constraint, ...] = ()
@@ -43,18 +43,18 @@ class Declarations:
 
 
 def parse_constraints(text: str, file: str = "input_tensor_constraints.py") -> Declarations:
-    """Return the symbols, relations and symbolic shapes that a constraints file declares.
+    """Parse the symbols, relations and symbolic shapes of a constraints file.
 
     Raises:
-        SourceError: the text is not made of these declarations.
+        SourceError: the text contains anything else.
 
-    >>> found = parse_constraints('''S0 = Symbol("S0")
+    >>> declarations = parse_constraints('''S0 = Symbol("S0")
     ... dynamic_dim_constraint_symbols = [S0]
     ... dynamic_dim_constraint_symbol2example_value = {S0: 2}
     ... dynamic_dim_constraint_relations = [S0 >= 1]
     ... dynamic_dim_constraint_input_shapes = [([S0, 3], "x"), ([3], "w")]
     ... ''')
-    >>> found.symbols[0].hint, found.constraints[0].relation, found.shapes
+    >>> declarations.symbols[0].hint, declarations.constraints[0].relation, declarations.shapes
     (2, '>=', {'x': ('S0', 3)})
     """
     return _Reader(text, file).read()
@@ -65,7 +65,7 @@ class _Reader:
         if len(text) > MAX_CONSTRAINTS_CHARACTERS:
             raise SourceError(
                 f"`{file}` has {len(text)} characters; at most {MAX_CONSTRAINTS_CHARACTERS} are "
-                "accepted."
+                "accepted. Leave the sample out."
             )
         self.text = text.rstrip() + "\n"
         self.file = file
@@ -108,10 +108,10 @@ class _Reader:
         return self.names[variable]
 
     def _size(self, text: str) -> tuple[str, int]:
-        found = _SIZE.match(text)
-        if found is None:
+        match = _SIZE.match(text)
+        if match is None:
             raise self._error(f"`{text[:80]}` is not a symbol with its example value")
-        return self._symbol(found[1]), int(found[2])
+        return self._symbol(match[1]), int(match[2])
 
     def _relation(self, text: str) -> Constraint:
         call = _CALL_RELATION.match(text)
@@ -162,7 +162,7 @@ class _Reader:
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that stand outside parentheses."""
+    """Split at the commas outside parentheses."""
     parts, depth, start = [], 0, 0
     if "(" not in text:
         return [part.strip() for part in text.split(",") if part.strip()]
@@ -179,16 +179,16 @@ _TORCH_FUNCTIONS = ("CeilDiv", "FloorDiv", "PythonMod")
 
 
 def print_constraints(sample: Sample, names: tuple[str, ...]) -> str:
-    """Return the text of the constraints file for a sample whose arguments have these names."""
+    """Return the contents of the constraints file for a sample with these argument names."""
     relations = [f"{c.left} {c.relation} {c.right}" for c in sample.constraints]
     for index, constraint in enumerate(sample.constraints):
         if constraint.relation in ("==", "!="):
-            # Python's == on two symbols would compare objects and give a bool.
+            # In Python, == on two symbols would compare objects and return a bool.
             kind = "Eq" if constraint.relation == "==" else "Ne"
             relations[index] = f"{kind}({constraint.left}, {constraint.right})"
     shapes = [
-        f"    ([{', '.join(map(str, each.value.shape or ()))}], {name!r}),"
-        for each, name in zip(sample.inputs, names, strict=True)
+        f"    ([{', '.join(map(str, argument.value.shape or ()))}], {name!r}),"
+        for argument, name in zip(sample.inputs, names, strict=True)
     ]
     text = "\n".join([*relations, *shapes])
     functions = [name for name in _TORCH_FUNCTIONS if name in text]

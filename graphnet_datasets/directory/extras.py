@@ -1,7 +1,7 @@
-"""What a sample holds and GraphNet's own files have no place for, as a file beside them.
+"""The file of data that have no place in GraphNet's own files.
 
-Id, task, kind and provenance stand here whole, so that a directory may be moved and renamed. Of the
-rest only what a reader of GraphNet's own files would not find.
+Id, task, kind and provenance are stored completely, so that a directory can be moved and renamed.
+Other data are stored only if they cannot be read from GraphNet's own files.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ VERSION = 1
 _PROVENANCE_FIELDS = {field.name for field in dataclasses.fields(Provenance)}
 
 
-def print_extras(found: Sample, sample: Sample) -> str:
-    """Return the text that turns `found`, what the other files say, into `sample`.
+def print_extras(base: Sample, sample: Sample) -> str:
+    """Return the contents of the file that turns `base`, read from other files, into `sample`.
 
     Raises:
         SampleError: the other files would give other operators or another number of inputs.
@@ -46,50 +46,56 @@ def print_extras(found: Sample, sample: Sample) -> str:
         "kind": sample.kind,
         "provenance": dataclasses.asdict(sample.provenance),
     }
-    if found.symbols != sample.symbols:
+    if base.symbols != sample.symbols:
         extras["symbols"] = [list(dataclasses.astuple(symbol)) for symbol in sample.symbols]
-    if found.constraints != sample.constraints:
-        extras["constraints"] = [list(dataclasses.astuple(each)) for each in sample.constraints]
+    if base.constraints != sample.constraints:
+        extras["constraints"] = [
+            list(dataclasses.astuple(constraint)) for constraint in sample.constraints
+        ]
     if sample.custom_operators:
-        extras["custom_operators"] = [dataclasses.asdict(each) for each in sample.custom_operators]
-    if len(found.inputs) != len(sample.inputs) or _graph(found) != _graph(sample):
+        extras["custom_operators"] = [
+            dataclasses.asdict(operator) for operator in sample.custom_operators
+        ]
+    if len(base.inputs) != len(sample.inputs) or _graph(base) != _graph(sample):
         raise _cannot_write(sample)
     if sample.calibration:
         extras["calibration"] = sample.calibration
     inputs = {
-        str(index): _print_input(each)
-        for index, (each, other) in enumerate(zip(sample.inputs, found.inputs, strict=True))
-        if repr(each) != repr(other) or each.data != other.data
+        str(index): _print_input(argument)
+        for index, (argument, base_argument) in enumerate(
+            zip(sample.inputs, base.inputs, strict=True)
+        )
+        if repr(argument) != repr(base_argument) or argument.data != base_argument.data
     }
     if inputs:
         extras["inputs"] = inputs
-    if any(op.results != other.results for op, other in zip(sample.ops, found.ops, strict=True)):
+    if any(op.results != base_op.results for op, base_op in zip(sample.ops, base.ops, strict=True)):
         extras["results"] = [
             None if op.results is None else [_print_value(value) for value in op.results]
             for op in sample.ops
         ]
-    if any(op.module != other.module for op, other in zip(sample.ops, found.ops, strict=True)):
+    if any(op.module != base_op.module for op, base_op in zip(sample.ops, base.ops, strict=True)):
         extras["modules"] = [op.module for op in sample.ops]
     return json.dumps(extras, indent=1) + "\n"
 
 
 def _graph(sample: Sample) -> str:
-    """Return the operators and outputs as text, in which NaN equals NaN and -0.0 is not 0.0."""
+    """Return operators and outputs as a string: NaN equals NaN, and -0.0 differs from 0.0."""
     return repr([(op.target, op.args, op.kwargs) for op in sample.ops] + [sample.outputs])
 
 
-def apply_extras(found: Sample, text: str, file: str) -> Sample:
-    """Return the sample that the other files and the text of this one describe together.
+def apply_extras(base: Sample, text: str, file: str) -> Sample:
+    """Return the sample described by the other files and this file together.
 
     Raises:
-        SourceError: the text is not what `print_extras` prints for a sample with these operators.
+        SourceError: the text was not printed by `print_extras` for a sample with these operators.
     """
     with _errors_of(file):
-        return _apply(found, _load(text))
+        return _apply(base, _load(text))
 
 
 def read_custom_operators(text: str, file: str) -> tuple[CustomOperator, ...]:
-    """Return the custom operators that the text of this file declares.
+    """Return the custom operators declared in the contents of this file.
 
     Raises:
         SourceError: as `apply_extras`.
@@ -101,7 +107,7 @@ def read_custom_operators(text: str, file: str) -> tuple[CustomOperator, ...]:
 def _load(text: str) -> dict[str, Any]:
     extras = load_json(text, "the extras of a sample")
     if not isinstance(extras, dict) or extras.get("version") != VERSION:
-        raise ValueError(f"it is not an object of version {VERSION}")
+        raise ValueError(f"It must be an object of version {VERSION}.")
     return extras
 
 
@@ -112,17 +118,17 @@ def _errors_of(file: str) -> Iterator[None]:
     except (KeyError, IndexError, TypeError, ValueError, RecursionError, binascii.Error) as error:
         reason = f"{type(error).__name__}: {str(error).rstrip('.')[:300]}"
         raise SourceError(
-            f"`{file}` does not fit the other files of its directory ({reason}). Remove it to read "
-            "those alone, or write the directory again."
+            f"`{file}` does not match the other files of its directory ({reason}). Delete it to "
+            "read only the others, or write the directory again."
         ) from error
 
 
-def _apply(found: Sample, extras: Mapping[str, Any]) -> Sample:
+def _apply(base: Sample, extras: Mapping[str, Any]) -> Sample:
     changes: dict[str, Any] = {
         name: _text(extras[name]) for name in ("id", "task", "kind") if name in extras
     }
     if "provenance" in extras:
-        changes["provenance"] = _read_provenance(found.provenance, extras["provenance"])
+        changes["provenance"] = _read_provenance(base.provenance, extras["provenance"])
     if "calibration" in extras:
         changes["calibration"] = _text(extras["calibration"])
     if "symbols" in extras:
@@ -136,12 +142,12 @@ def _apply(found: Sample, extras: Mapping[str, Any]) -> Sample:
             for left, relation, right in extras["constraints"]
         )
     if "inputs" in extras:
-        inputs = list(found.inputs)
+        inputs = list(base.inputs)
         for index, fields in dict(extras["inputs"]).items():
             inputs[_integer(int(index))] = _read_input(fields)
         changes["inputs"] = tuple(inputs)
     changes["custom_operators"] = _read_custom_operators(extras)
-    ops = found.ops
+    ops = base.ops
     if "results" in extras:
         ops = tuple(
             dataclasses.replace(op, results=_read_results(results))
@@ -152,31 +158,31 @@ def _apply(found: Sample, extras: Mapping[str, Any]) -> Sample:
             dataclasses.replace(op, module=_text(module))
             for op, module in zip(ops, extras["modules"], strict=True)
         )
-    return dataclasses.replace(found, ops=ops, **changes)
+    return dataclasses.replace(base, ops=ops, **changes)
 
 
 def _read_custom_operators(extras: Mapping[str, Any]) -> tuple[CustomOperator, ...]:
     return tuple(
-        CustomOperator(**{name: _text(text) for name, text in dict(each).items()})
-        for each in _list(extras.get("custom_operators", []))
+        CustomOperator(**{name: _text(text) for name, text in dict(fields).items()})
+        for fields in _list(extras.get("custom_operators", []))
     )
 
 
-def _read_provenance(found: Provenance, fields: Mapping[str, Any]) -> Provenance:
+def _read_provenance(base: Provenance, fields: Mapping[str, Any]) -> Provenance:
     changes: dict[str, Any] = {}
     for name, value in dict(fields).items():
         if name not in _PROVENANCE_FIELDS:
-            raise ValueError(f"provenance has no field {name[:40]!r}")
-        held = getattr(found, name)
+            raise ValueError(f"Provenance has no field {name[:40]!r}.")
+        current = getattr(base, name)
         if name == "parent_ops":
             changes[name] = tuple(_integer(item) for item in _list(value))
-        elif isinstance(held, tuple):
+        elif isinstance(current, tuple):
             changes[name] = tuple(_text(item) for item in _list(value))
-        elif type(value) is type(held):
+        elif type(value) is type(current):
             changes[name] = value
         else:
-            raise TypeError(f"`{name}` has the wrong type")
-    return dataclasses.replace(found, **changes)
+            raise TypeError(f"`{name}` has the wrong type.")
+    return dataclasses.replace(base, **changes)
 
 
 def _print_value(value: Value) -> list[Any]:
@@ -194,7 +200,7 @@ def _dims(dims: list[Any] | None) -> tuple[Any, ...] | None:
     if dims is None:
         return None
     if not all(type(dim) in (int, str) for dim in _list(dims)):
-        raise TypeError("a dimension is neither an integer nor text")
+        raise TypeError("A dimension is neither an integer nor a string.")
     return tuple(dims)
 
 
@@ -202,17 +208,17 @@ def _read_results(results: list[Any] | None) -> tuple[Value, ...] | None:
     return None if results is None else tuple(_read_value(value) for value in _list(results))
 
 
-def _print_input(each: Input) -> dict[str, Any]:
-    statistics = None if each.statistics is None else dataclasses.astuple(each.statistics)
-    calibrated = None if each.calibrated is None else dataclasses.astuple(each.calibrated)
+def _print_input(argument: Input) -> dict[str, Any]:
+    statistics = None if argument.statistics is None else dataclasses.astuple(argument.statistics)
+    calibrated = None if argument.calibrated is None else dataclasses.astuple(argument.calibrated)
     return {
         **({} if calibrated is None else {"calibrated": calibrated}),
-        "role": each.role,
-        "value": _print_value(each.value),
-        "source_name": each.source_name,
-        "device": each.device,
+        "role": argument.role,
+        "value": _print_value(argument.value),
+        "source_name": argument.source_name,
+        "device": argument.device,
         "statistics": statistics,
-        "data": None if each.data is None else base64.b64encode(each.data).decode(),
+        "data": None if argument.data is None else base64.b64encode(argument.data).decode(),
     }
 
 
@@ -238,25 +244,25 @@ def _read_statistics(numbers: Any) -> Statistics | None:
         if item is not None and type(item) is not float:
             _integer(item)
     if type(is_measured) is not bool:
-        raise TypeError("`is_measured` is neither true nor false")
+        raise TypeError("`is_measured` is neither true nor false.")
     return Statistics(*moments, is_measured=is_measured)
 
 
 def _text(value: Any) -> str:
     if type(value) is not str:
-        raise TypeError(f"{type(value).__name__} where text is expected")
+        raise TypeError(f"A string is expected, got {type(value).__name__}.")
     return value
 
 
 def _list(value: Any) -> list[Any]:
     if type(value) is not list:
-        raise TypeError(f"{type(value).__name__} where a list is expected")
+        raise TypeError(f"A list is expected, got {type(value).__name__}.")
     return value
 
 
 def _integer(value: Any) -> int:
     if type(value) is not int or not -(2**63) <= value < 2**63:
-        raise TypeError("an integer is expected")
+        raise TypeError("An integer of 64 bits is expected.")
     return value
 
 
@@ -266,6 +272,6 @@ def _optional_integer(value: Any) -> int | None:
 
 def _cannot_write(sample: Sample) -> SampleError:
     return SampleError(
-        f"The sample `{sample.id}` cannot be written as a GraphNet directory: its text would read "
-        "back as another graph. Keep it in a Parquet file."
+        f"The sample `{sample.id}` cannot be written as a GraphNet directory: its source would be "
+        "read back as another graph. Store it in a Parquet file."
     )

@@ -1,4 +1,4 @@
-"""Print `weight_meta.py` and `input_meta.py`, which `frameworks/tensor_metadata.py` reads."""
+"""Printing of `weight_meta.py` and `input_meta.py`, read by `frameworks/tensor_metadata.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..sample.symbols import evaluate
 from ..sample.vocabulary import WEIGHT_ROLES
 
 MAX_PRINTED_ELEMENTS = 1_000_000
-"""A tensor with more elements keeps them as bytes beside GraphNet's own files."""
+"""Tensors with more elements are stored as bytes outside of GraphNet's own files."""
 
 _STORAGE: Mapping[str, str] = {
     "bool": "?", "uint8": "<u1", "int8": "<i1", "int16": "<i2", "int32": "<i4", "int64": "<i8",
@@ -27,27 +27,27 @@ _PLAIN_DEVICE = re.compile(r"[a-z0-9_:]{1,40}\Z")
 def print_tensor_metadata(
     sample: Sample, names: tuple[str, ...], form: TextForm
 ) -> tuple[str, str]:
-    """Return the texts of `weight_meta.py` and `input_meta.py`.
+    """Return the contents of `weight_meta.py` and `input_meta.py`.
 
-    As upstream has it, all inputs of a torch sample stand in `weight_meta.py`.
+    As in upstream directories, all inputs of a torch sample are in `weight_meta.py`.
     """
     weights, data = [], []
-    for each, name in zip(sample.inputs, names, strict=True):
-        is_weight = form.has_data_among_weights or each.role in WEIGHT_ROLES
-        (weights if is_weight else data).append(_print_class(sample, each, name, form))
+    for argument, name in zip(sample.inputs, names, strict=True):
+        is_weight = form.has_data_among_weights or argument.role in WEIGHT_ROLES
+        (weights if is_weight else data).append(_print_class(sample, argument, name, form))
     return "\n\n".join(weights), "\n\n".join(data)
 
 
-def _print_class(sample: Sample, each: Input, name: str, form: TextForm) -> str:
-    statistics = each.statistics or Statistics()
-    if each.role == "symbol":
-        # Upstream's way with an integer: a tensor without dimensions that holds it.
+def _print_class(sample: Sample, argument: Input, name: str, form: TextForm) -> str:
+    statistics = argument.statistics or Statistics()
+    if argument.role == "symbol":
+        # Upstream represents an integer as a 0-dimensional tensor.
         shape, dtype = [], "int64"
-        data = f"[{evaluate(each.source_name, sample.hints)}]"
+        data = f"[{evaluate(argument.source_name, sample.hints)}]"
     else:
-        shape, dtype = list(sample.shape_of(each.value) or ()), each.value.dtype
-        data = _print_elements(each)
-    device = each.device if _PLAIN_DEVICE.match(each.device) else "cpu"
+        shape, dtype = list(sample.shape_of(argument.value) or ()), argument.value.dtype
+        data = _print_elements(argument)
+    device = argument.device if _PLAIN_DEVICE.match(argument.device) else "cpu"
     lines = [
         f"class {form.class_prefix}{name}:",
         f'    name = "{name}"',
@@ -70,14 +70,14 @@ def _print_number(number: float | None) -> str:
     return f'float("{number}")'
 
 
-def _print_elements(each: Input) -> str:
-    storage = _STORAGE.get(each.value.dtype or "")
-    if each.data is None or storage is None:
+def _print_elements(argument: Input) -> str:
+    storage = _STORAGE.get(argument.value.dtype or "")
+    if argument.data is None or storage is None:
         return "None"
-    elements = np.frombuffer(each.data, storage)
+    elements = np.frombuffer(argument.data, storage)
     if elements.size > MAX_PRINTED_ELEMENTS:
         return "None"
-    if each.value.dtype == "bfloat16":
+    if argument.value.dtype == "bfloat16":
         elements = (elements.astype(np.uint32) << np.uint32(16)).view(np.float32)
     words = elements.astype(str).tolist()
     if elements.dtype.kind == "f" and not np.isfinite(elements).all():

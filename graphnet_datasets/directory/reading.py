@@ -178,7 +178,9 @@ def read_texts(
     themselves declare.
     """
     imported = next(iter(_IMPORTED.findall(texts["model.py"])), "")
-    record = parse_record(texts["graph_net.json"], f"{where}/graph_net.json", of_text=imported)
+    record = parse_record(
+        texts["graph_net.json"], f"{where}/graph_net.json", source_framework=imported
+    )
     metadata = parse_tensor_metadata(texts["weight_meta.py"], f"{where}/weight_meta.py")
     for name, meta in parse_tensor_metadata(
         texts.get("input_meta.py", ""), f"{where}/input_meta.py"

@@ -1,4 +1,4 @@
-"""What `graph_net.json` says: framework, task and provenance, with known faults marked."""
+"""Reading and writing of `graph_net.json`: framework, task and provenance, with known faults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..sample import Provenance, Sample
 from ..sample.vocabulary import Framework, Task, framework_names, is_framework
 
 FAULT_MODEL_NAME = "model_name_disagrees_with_folder"
-"""The recorded model is not the one that the folder is named after, so its licence may be wrong."""
+"""The recorded model name does not match the folder name, so its licence may be wrong."""
 
 FAULT_NO_MODEL_NAME = "model_name_not_found"
 """The search for the model's name on the Hub failed and left a placeholder."""
@@ -36,14 +36,14 @@ _OWN_KEYS = ("framework", "model_name", "source", "original_tag", "heuristic_tag
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
 
 
-def parse_record(text: str, file: str, *, of_text: str = "") -> dict[str, Any]:
-    """Return the object in `graph_net.json`, after checking the types of the keys that are used.
+def parse_record(text: str, file: str, *, source_framework: str = "") -> dict[str, Any]:
+    """Parse the object in `graph_net.json`, and check the types of the keys in use.
 
-    `of_text` is the framework that the text of the graph tells, for a record that names none: the
-    oldest of paddle's directories do not.
+    `source_framework` is the framework detected in the graph's source, for records without one,
+    such as the oldest Paddle directories.
 
     Raises:
-        SourceError: the text is not such an object.
+        SourceError: the text is not a valid record.
     """
     try:
         record = load_json(text, file)
@@ -53,9 +53,11 @@ def parse_record(text: str, file: str, *, of_text: str = "") -> dict[str, Any]:
             f"`{file}`, line {line}: this is not JSON. Correct the file or leave the sample out."
         ) from error
     if not isinstance(record, dict):
-        raise SourceError(f"`{file}` holds no JSON object. Correct it or leave the sample out.")
-    if of_text:
-        record.setdefault("framework", of_text)
+        raise SourceError(
+            f"`{file}` must contain a JSON object. Correct it or leave the sample out."
+        )
+    if source_framework:
+        record.setdefault("framework", source_framework)
     if not is_framework(str(record.get("framework"))):
         raise SourceError(
             f"`{file}` names the framework {str(record.get('framework'))[:40]!r} (accepted: "
@@ -63,17 +65,20 @@ def parse_record(text: str, file: str, *, of_text: str = "") -> dict[str, Any]:
         )
     for key in ("model_name", "source", "heuristic_tag"):
         if not isinstance(record.get(key, ""), str | None):
-            raise SourceError(f"`{file}`: `{key}` is not text. Correct it or leave the sample out.")
+            raise SourceError(
+                f"`{file}`: `{key}` must be a string. Correct it or leave the sample out."
+            )
     tags = record.get("original_tag") or []
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise SourceError(
-            f"`{file}`: `original_tag` is not a list of texts. Correct it or leave the sample out."
+            f"`{file}`: `original_tag` must be a list of strings. Correct it or leave the sample "
+            "out."
         )
     return record
 
 
 def task_of(record: Mapping[str, Any], sample_id: str) -> Task:
-    """Return the task of a sample: by its source where that decides, else by its tag."""
+    """Return the task of a sample from its source if that is decisive, otherwise from its tag."""
     group, _, name = sample_id.partition("/")
     source = record.get("source") or group
     if source == "PaddleX" and _TIME_SERIES.match(name):
@@ -84,7 +89,7 @@ def task_of(record: Mapping[str, Any], sample_id: str) -> Task:
 
 
 def provenance_of(record: Mapping[str, Any], folder: str, source_hash: str) -> Provenance:
-    """Return what the record and the name of the sample's folder say about its origin."""
+    """Return the provenance derived from the record and the name of the sample's folder."""
     model_name = record.get("model_name") or ""
     faults: tuple[str, ...] = ()
     if model_name == _NO_NAME:
@@ -118,7 +123,7 @@ def _is_same_model(model_name: str, folder: str) -> bool:
 
 
 def print_record(sample: Sample) -> str:
-    """Return the text of `graph_net.json` for a sample."""
+    """Return the contents of `graph_net.json` for a sample."""
     framework: Framework = sample.framework
     provenance = sample.provenance
     record: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Many samples as directories below one: every sample gets a place of its own, in any order."""
+"""Trees of sample directories, with a unique folder for each sample."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from . import reading
 from .writing import write_directory
 
 FILE_NAMES = frozenset((*reading.REQUIRED, *reading.OPTIONAL))
-"""Names of a sample's files, which no folder below a sample may have."""
+"""Names of a sample's files, which are not allowed for folders below a sample."""
 
 _OF_ONE_SAMPLE = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ})
-"""What a file system has against one name; anything else stops the rest too."""
+"""Errors of a file system that concern a single name; other errors affect all samples."""
 
 
 class SampleTree:
-    """A directory in which each sample stands in the folder of its id.
+    """A directory that stores each sample in the folder of its id.
 
-    A sample may lie below another (`a/part_0` below `a`), whichever comes first. Where two samples
-    have one id the second stands in `id-2`, and a part of an id that no folder can have, because it
-    is too long or the name of a sample's file, is changed (`paths.folder_name`). Samples keep their
-    ids: they are read from the file beside GraphNet's own.
+    A sample may be nested in another (`a/part_0` in `a`), in any order of writing. If two samples
+    have the same id, the second is stored in `id-2`. A part of an id that is too long or the name
+    of a sample's file is changed (`paths.folder_name`). Samples keep their ids, which are stored in
+    the file beside GraphNet's own files.
 
     >>> import tempfile
     >>> from graphnet_datasets.sample import Input, Value
@@ -47,9 +47,9 @@ class SampleTree:
         """Write a sample and return its folder.
 
         Raises:
-            SampleError: it cannot be printed as source, or no folder can have its name here.
-            UnsafePathError: a link below the root leads its id outside.
-            DiskError: the disk is full or cannot be written.
+            SampleError: the sample cannot be printed as source, or its folder cannot be created.
+            UnsafePathError: a link below the root redirects the folder outside.
+            DiskError: the disk is full or not writable.
         """
         try:
             return self._write(sample)
@@ -60,11 +60,13 @@ class SampleTree:
                     f"The sample `{sample.id[:80]}` cannot be written below `{self.root}`: "
                     f"{reason}. Choose a shorter path."
                 ) from error
-            raise DiskError(f"`{self.root}` cannot be written: {reason}.") from error
+            raise DiskError(
+                f"`{self.root}` cannot be written: {reason}. Free space, or choose another path."
+            ) from error
 
     def _write(self, sample: Sample) -> Path:
         self.root.mkdir(parents=True, exist_ok=True)
-        # Beside the folders first: what stands below a sample must not be replaced with it.
+        # Written elsewhere first, because folders nested in the sample's must not be replaced.
         with tempfile.TemporaryDirectory(prefix=".sample-", dir=self.root) as temporary:
             written = write_directory(sample, Path(temporary) / "sample")
             folder = next(place for place in self._places(sample.id) if self._is_free(place))

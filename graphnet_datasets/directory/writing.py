@@ -1,4 +1,4 @@
-"""Write samples in GraphNet's layout, so that upstream's tools and `read_directory` read them."""
+"""Writing of samples in GraphNet's layout, for upstream's tools and `read_directory`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .record import print_record
 
 @raises_only(SampleError)
 def write_directory(samples: Sample | Sequence[Sample], path: str | os.PathLike[str]) -> Path:
-    """Write one sample, or one in each of `subgraph_0`, `subgraph_1`, …, and return the directory.
+    """Write a sample, or several in `subgraph_0`, `subgraph_1`, …, and return the directory.
 
-    What GraphNet's files have no place for (ids, roles, recorded results, …) goes into
-    `graphnet_datasets.json` beside them, so that `read_directory` returns equal samples. The files
-    are complete before the first of them appears. The files of an earlier GraphNet directory are
-    replaced, also those of pieces that no longer exist; all other files are left alone.
+    Data without a place in GraphNet's files (ids, roles, recorded results, …) are written to
+    `graphnet_datasets.json`, so that `read_directory` returns equal samples. All files are complete
+    before the first appears. Files of an earlier GraphNet directory are replaced or deleted,
+    including those of pieces that no longer exist; other files are kept.
 
     Raises:
         SampleError: a sample cannot be printed as source, or the path is a file, a link, or a
-            directory of other files alone.
+            directory with other files only.
     """
     target = Path(path).absolute()
     _check_replaceable(target)
@@ -59,13 +59,13 @@ def _check_replaceable(target: Path) -> None:
     if is_directory and (_own_files(target) or not any(target.iterdir())):
         return
     raise SampleError(
-        f"`{target}` holds something other than a GraphNet directory, which would be lost. "
+        f"`{target}` is not a GraphNet directory, and its contents would be lost. "
         "Choose another path or remove it."
     )
 
 
 def _own_files(folder: Path) -> list[Path]:
-    """Return the files of the samples that `write_directory` or GraphNet wrote to a folder."""
+    """Return the files of samples in a folder that GraphNet or `write_directory` wrote."""
     folders = [folder, *(child for child in folder.iterdir() if is_subgraph(child))]
     return [
         place / name
@@ -77,7 +77,7 @@ def _own_files(folder: Path) -> list[Path]:
 
 
 def _replace_files(target: Path, written: Path) -> None:
-    """Move new files to a directory and remove the files of earlier samples there."""
+    """Move new files to a directory, and delete the files of earlier samples there."""
     stale = _own_files(target)
     for file in sorted(path for path in written.rglob("*") if path.is_file()):
         place = target / file.relative_to(written)
@@ -88,7 +88,7 @@ def _replace_files(target: Path, written: Path) -> None:
     for file in stale:
         file.unlink()
     for folder in {file.parent for file in stale} - {target}:
-        with contextlib.suppress(OSError):  # somebody else's files are in it
+        with contextlib.suppress(OSError):  # the folder has other files
             folder.rmdir()
 
 
@@ -99,8 +99,8 @@ def _write_folder(sample: Sample, folder: Path, final: Path) -> None:
 
 
 def print_texts(sample: Sample, folder: Path) -> dict[str, str]:
-    """Return the texts of the files of a sample that is to stand in `folder`, by file name."""
-    module(sample.framework, "source")  # what cannot be read back is not written
+    """Return the file contents of a sample to be stored in `folder`, by file name."""
+    module(sample.framework, "source")  # fails early if the sample could not be read back
     printer = module(sample.framework, "printer")
     names: tuple[str, ...] = printer.argument_names(sample, "source")
     text: str = printer.print_model(sample)
@@ -115,5 +115,5 @@ def print_texts(sample: Sample, folder: Path) -> dict[str, str]:
     }
     if sample.symbols or form.has_constraints_always:
         texts["input_tensor_constraints.py"] = print_constraints(sample, names)
-    found = read_texts(texts, make_id(folder), folder.name, str(folder), sample.custom_operators)
-    return texts | {extras.FILE_NAME: extras.print_extras(found, sample)}
+    reread = read_texts(texts, make_id(folder), folder.name, str(folder), sample.custom_operators)
+    return texts | {extras.FILE_NAME: extras.print_extras(reread, sample)}

@@ -1,4 +1,4 @@
-"""Growing a repository, on the Hub or a clone of Git: rows are appended, never replaced."""
+"""Appending rows to a dataset repository on the Hub or in a Git clone."""
 
 from .push import push_rows, push_runs, push_samples
 from .results import Pushed, Skipped

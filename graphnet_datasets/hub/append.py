@@ -1,7 +1,7 @@
-"""Appending to a repository that others append to at the same time.
+"""Concurrent appending to a repository.
 
-Nobody locks anything: a commit names the commit that it was made for, the Hub refuses it where
-another one came first, and then everything is looked at again, duplicates included.
+There are no locks. A commit names its parent, and the Hub rejects it if the parent is no longer the
+head. In this case everything is checked again, including duplicates.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from huggingface_hub import CommitInfo
 
 CONFLICTS = frozenset({409, 412})
-"""Answers of the Hub to a commit whose parent is no longer the head, or that met another one."""
+"""HTTP status codes of the Hub for a commit whose parent is outdated, or that conflicts."""
 
 MAX_ATTEMPTS = 30
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 10.0
 
 Files = Mapping[str, Path | bytes]
-"""New content by path in the repository."""
+"""New contents by path in the repository."""
 
 
 def append(
@@ -37,13 +37,13 @@ def append(
     create_pr: bool = False,
     description: str | None = None,
 ) -> CommitInfo | None:
-    """Commit what `make_files` makes for the head of the branch; None where it makes nothing.
+    """Commit the files that `make_files` returns for the head; return None without files.
 
-    `make_files` is called again for each new head, until a commit is taken.
+    `make_files` is called again for each new head until a commit is accepted.
 
     Raises:
-        PushError: the Hub cannot be reached, refuses the commit for another reason than a newer
-            head, or there was a newer head each time.
+        PushError: the Hub cannot be reached, rejects the commit for a reason other than a newer
+            head, or every attempt met a newer head.
     """
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -58,12 +58,12 @@ def append(
             except HfHubHTTPError as error:
                 if error.response.status_code not in CONFLICTS:
                     raise
-        # Writers that were refused together must not come back together.
+        # A random wait keeps rejected writers from colliding again.
         longest = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt)
-        time.sleep(random.uniform(0, longest))  # noqa: S311 - spreads writers, hides nothing
+        time.sleep(random.uniform(0, longest))  # noqa: S311 - not used for security
     raise PushError(
-        f"`{repository.id}` got other commits during each of {MAX_ATTEMPTS} attempts. Push again "
-        "when fewer writers are at work."
+        f"`{repository.id}` received other commits during each of {MAX_ATTEMPTS} attempts. Push "
+        "again when fewer writers are active."
     )
 
 
@@ -77,7 +77,7 @@ def _commit(
 ) -> CommitInfo:
     from huggingface_hub import CommitOperationAdd
 
-    # Made anew for each attempt: an operation remembers that its file has been uploaded.
+    # New operations for each attempt, because an operation records that its file was uploaded.
     operations = [CommitOperationAdd(path, content) for path, content in files.items()]
     return repository.api.create_commit(
         repository.id,

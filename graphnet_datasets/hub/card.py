@@ -1,7 +1,7 @@
-"""The dataset card: configs and columns for machines, figures for people, both from the data.
+"""The dataset card: configs, columns and figures, all computed from the data.
 
-Only what is ours is written anew: the configs and columns of the folders that are there, and the
-text between two markers. What the owner of a repository writes around it stays.
+A push rewrites only the entries of existing folders and the figures between two markers. Everything
+else that the owner of a repository wrote is kept.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ PICTURE = "graphs.svg"
 BEGIN = "<!-- figures: written anew by every push -->"
 END = "<!-- end of figures -->"
 MAX_SOURCES = 30
-"""Sources in the table of the card; the rest is summed up in a last line."""
+"""Sources listed in the card; further sources are combined in a last line."""
 
 
 def make_card(
     readme: str | None, repo_id: str, files: Mapping[str, str], tables: Mapping[str, pa.Table]
 ) -> dict[str, bytes]:
-    """Return the README, and its picture where there are graphs, by path in the repository.
+    """Return the README, and the histogram if there are graphs, by path in the repository.
 
-    `files` are the shards with their sha256; `tables` holds the scalar columns of all of them by
-    table, with their config and split; `readme` is the text that is there. Never writes `splits`:
-    with them, `datasets` refuses what is appended later.
+    `files` are the shards with their sha256. `tables` contains the scalar columns of all shards per
+    table, with config and split. `readme` is the existing README. The result never has `splits`,
+    because `datasets` would then reject files appended later.
     """
     from huggingface_hub import DatasetCard, DatasetCardData
 
@@ -71,17 +71,17 @@ def make_card(
 
 
 def _configs(present: Any, files: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return our configs, and those that somebody added by hand, one of them the default."""
+    """Return our configs and those added by hand, one of them as the default."""
     ours = describe_configs(files)
     names = {config["config_name"] for config in ours}
-    entries = [each for each in present or () if isinstance(each, dict)]
-    others = [each for each in entries if each.get("config_name") not in names]
-    chosen = [each.get("config_name") for each in entries if each.get("default")]
-    # The first push may have held runs alone; the default is then chosen anew for the graphs.
+    entries = [entry for entry in present or () if isinstance(entry, dict)]
+    others = [entry for entry in entries if entry.get("config_name") not in names]
+    chosen = [entry.get("config_name") for entry in entries if entry.get("default")]
+    # If the first push contained only runs, choose the default again for graphs.
     if (
         chosen
         and config_named(str(chosen[0])).table is GRAPHS
-        and chosen[0] in names | {each.get("config_name") for each in others}
+        and chosen[0] in names | {entry.get("config_name") for entry in others}
     ):
         for config in ours:
             config.pop("default", None)
@@ -91,16 +91,16 @@ def _configs(present: Any, files: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _columns(present: Any, configs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    # One list for all configs of a table, which YAML then holds once.
+    # Configs of a table share one list object, which YAML writes once.
     columns = {name: table.features()._to_yaml_list() for name, table in TABLES.items()}
     others = {
-        each.get("config_name"): {
+        entry.get("config_name"): {
             key: value
-            for key, value in each.items()
+            for key, value in entry.items()
             if key not in ("splits", "download_size", "dataset_size")
         }
-        for each in (present if isinstance(present, list) else ())
-        if isinstance(each, dict)
+        for entry in (present if isinstance(present, list) else ())
+        if isinstance(entry, dict)
     }
     result = []
     for config in configs:
@@ -178,7 +178,9 @@ def _table_of_sources(graphs: pa.Table) -> str:
     lines = ["| source | licence | graphs | families |", "|---|---|---:|---:|"]
     parts = sorted(_by(graphs, "source").items(), key=lambda item: (-item[1].num_rows, item[0]))
     for source, rows in parts[:MAX_SOURCES]:
-        licences = ", ".join(sorted({_cell(each) for each in rows["license"].unique().to_pylist()}))
+        licences = ", ".join(
+            sorted({_cell(licence) for licence in rows["license"].unique().to_pylist()})
+        )
         families = _num_families(rows)
         lines.append(f"| {_cell(source)} | {licences} | {rows.num_rows:,} | {families:,} |")
     if len(parts) > MAX_SOURCES:
@@ -198,7 +200,7 @@ def _table_of_counts(table: Table, rows: pa.Table) -> str:
 
 
 def _by(table: pa.Table, column: str) -> dict[str, pa.Table]:
-    """Return the rows of each value of a column, in order of the values; null counts as empty."""
+    """Return the rows per value of a column, sorted by value; null counts as empty."""
     indices: dict[str, list[int]] = {}
     for index, value in enumerate(table[column].to_pylist()):
         indices.setdefault(value or "", []).append(index)
@@ -210,14 +212,14 @@ def _num_families(graphs: pa.Table) -> int:
 
 
 def _spread(numbers: pa.ChunkedArray) -> str:
-    known = [each for each in numbers.to_pylist() if each is not None]
-    if not known:
+    values = [number for number in numbers.to_pylist() if number is not None]
+    if not values:
         return "not stated"
-    return f"{min(known):,} to {max(known):,} ({statistics.median_low(known):,})"
+    return f"{min(values):,} to {max(values):,} ({statistics.median_low(values):,})"
 
 
 def _cell(text: Any) -> str:
-    """Return text that came from data as the cell of a table; it can be nothing else there."""
+    """Escape an untrusted string as a table cell in Markdown."""
     plain = printable_line(" ".join(str(text or "not stated").split()))[:60]
     for sign in "\\|`*_[]<>!":
         plain = plain.replace(sign, f"\\{sign}" if sign not in "<>" else "")

@@ -1,4 +1,4 @@
-"""What a push takes in: samples and rows, checked, as one sorted table per config and split."""
+"""Preparation of samples and rows for a push: checked, as a sorted table per config and split."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Place = tuple[str, str]
 def gather(
     samples: Iterable[Sample | Mapping[str, Any]], config: str | None, split: str | None
 ) -> tuple[dict[Place, pa.Table], list[Skipped]]:
-    """Return the samples as a sorted table per config and split, and what is left out of them."""
+    """Return the samples as a sorted table per config and split, and the skipped samples."""
     batches: dict[Place, list[pa.Table]] = {}
     rows_of: dict[Place, list[dict[str, Any]]] = {}
     seen: dict[str, str] = {}
@@ -42,7 +42,7 @@ def gather(
         signature = row["signature_hash"]
         if signature in seen:
             same = f" as `{seen[signature]}`" if seen[signature] != row["id"] else ""
-            skipped.append(Skipped(row["id"], f"It stands twice in this push{same}."))
+            skipped.append(Skipped(row["id"], f"It occurs twice in this push{same}."))
             continue
         seen[signature] = row["id"]
         own = TRUNCATED if row["is_truncated"] else row["task"]
@@ -50,7 +50,7 @@ def gather(
         rows = rows_of.setdefault(place, [])
         rows.append(row)
         if len(rows) == ROW_GROUP_SIZE:
-            # Arrow holds a graph in a tenth of the memory of Python's lists and dictionaries.
+            # Arrow uses a tenth of the memory of Python's lists and dictionaries.
             batches.setdefault(place, []).append(to_arrow(rows))
             rows.clear()
     for place, rows in rows_of.items():
@@ -69,47 +69,49 @@ def _to_row(item: Sample | Mapping[str, Any]) -> dict[str, Any]:
         return sample_to_row(item, derived_columns(item))
     if not isinstance(item, Mapping):
         raise SchemaError(
-            f"A sample or a row of one can be pushed, not `{type(item).__name__}`. Give an "
-            "iterable of them."
+            f"A push needs samples or their rows, got `{type(item).__name__}`. Pass an iterable of "
+            "them."
         )
     sample = Sample.from_row(item)
-    # A row may say anything of itself; hashes decide what is a duplicate and are computed here.
+    # Rows are untrusted; the hashes that detect duplicates are recomputed.
     stated = {name: item.get(name) for name in DERIVED_COLUMNS}
     return sample_to_row(sample, {**stated, **derived_columns(sample)})
 
 
 def rows_of_table(rows: Any, kind: Table) -> pa.Table:
-    """Return rows (an Arrow table, a `datasets.Dataset`, dictionaries) with the columns of `kind`.
+    """Convert an Arrow table, a `datasets.Dataset` or dictionaries to the columns of `kind`.
 
     Raises:
-        SchemaError: they have other columns, or a value of another type.
-        FormatVersionError: they are of another format version.
+        SchemaError: the columns differ, or a value has a wrong type.
+        FormatVersionError: the rows have another format version.
     """
     table = rows
     if not isinstance(rows, pa.Table):
-        # A `datasets.Dataset` may be a selection of the table behind it; formats apply to rows.
+        # A `datasets.Dataset` may be a selection from a larger table; formats apply to its rows.
         to_arrow_table: Callable[[], pa.Table] | None = getattr(rows, "with_format", None) and (
             lambda: rows.with_format("arrow")[:]
         )
         table = to_arrow_table() if to_arrow_table else pa.Table.from_pylist(list(rows))
     table = with_later_columns(table, kind.schema, kind.later)
     names = kind.schema.names
-    odd = sorted(set(table.schema.names) ^ set(names)) if table.num_columns else []
-    if odd:
+    mismatched = sorted(set(table.schema.names) ^ set(names)) if table.num_columns else []
+    if mismatched:
         raise SchemaError(
-            f"These rows have other columns than the table `{kind.name}`: {', '.join(odd)} missing "
-            "or unknown."
+            f"The columns of the rows differ from those of the table `{kind.name}`: "
+            f"{', '.join(mismatched)} missing or unknown. Correct the rows."
         )
     if not table.num_rows:
         return kind.schema.empty_table()
     for version in table["schema_version"].unique().to_pylist():
         if version != SCHEMA_VERSION:
             raise FormatVersionError(
-                f"These {kind.rows} are of format version {version}; this library writes "
-                f"{SCHEMA_VERSION}. Push them with the release of `graphnet-datasets` that made "
+                f"The {kind.rows} have format version {version}; this library writes "
+                f"{SCHEMA_VERSION}. Push them with the release of `graphnet-datasets` that created "
                 "them."
             )
     try:
         return table.select(names).cast(kind.schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(f"A row does not fit the table `{kind.name}`: {error}") from error
+        raise SchemaError(
+            f"A row does not match the table `{kind.name}`: {error}. Correct its values."
+        ) from error

@@ -1,4 +1,4 @@
-"""A clone of a Git repository on this machine: a branch with one commit, or nothing at all."""
+"""Commits in a local clone of a Git repository, on a new branch, undone on any error."""
 
 from __future__ import annotations
 
@@ -51,38 +51,40 @@ class Clone:
     refused, since strangers may have packed its Git directory.
 
     Raises:
-        PushError: Git is not installed, or there is no work tree at the path.
-        UnsafePathError: the Git directory leads elsewhere, or its configuration names a program.
+        PushError: Git is not installed, or the path is not a work tree.
+        UnsafePathError: the Git directory is elsewhere, or its configuration names a program.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if shutil.which("git") is None:
             raise PushError("`git` is not installed. Install it, or push to the Hub instead.")
-        place = Path(path)
-        if not place.is_dir():
+        directory = Path(path)
+        if not directory.is_dir():
             raise PushError(f"There is no directory `{path}`. Clone the repository first.")
-        self.root = place
+        self.root = directory
         try:
             self.root = Path(self.git("rev-parse", "--show-toplevel"))
             git_directory = Path(self.git("rev-parse", "--absolute-git-dir"))
         except PushError as error:
             raise PushError(
-                f"`{path}` is no clone of a Git repository. Clone the repository of the dataset, "
-                "and name the clone."
+                f"`{path}` is not a clone of a Git repository. Clone the repository of the "
+                "dataset, and pass its path."
             ) from error
         self._check_configuration(git_directory)
-        if not (_belongs(git_directory, self.root) and place.resolve().is_relative_to(self.root)):
+        if not (
+            _belongs(git_directory, self.root) and directory.resolve().is_relative_to(self.root)
+        ):
             raise UnsafePathError(
-                f"`{self.root / '.git'}` leads to the Git directory `{git_directory}`, which does "
-                f"not name `{self.root}` as its work tree. A commit would go elsewhere: clone the "
-                "repository anew with `git clone`, and name the clone."
+                f"`{self.root / '.git'}` refers to the Git directory `{git_directory}`, whose work "
+                f"tree is not `{self.root}`. A commit would go elsewhere: clone the repository "
+                "again with `git clone`, and pass the path of the clone."
             )
 
     def git(self, *arguments: str) -> str:
-        """Return what a Git command prints.
+        """Return the output of a Git command.
 
         Raises:
-            PushError: it failed; the message is Git's.
+            PushError: the command failed; the message is Git's.
         """
         environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
         done = subprocess.run(  # noqa: S603 - Git's own arguments, no shell
@@ -95,9 +97,9 @@ class Clone:
             check=False,
         )
         if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip() or "it says nothing").splitlines()
+            output = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
             raise PushError(
-                f"`git {arguments[0]}` failed in `{self.root}`: {printable_line(said[-1])}"
+                f"`git {arguments[0]}` failed in `{self.root}`: {printable_line(output[-1])}"
             )
         return done.stdout.strip()
 
@@ -144,24 +146,24 @@ class Clone:
             return ""
 
     def check_index(self) -> None:
-        """Check that nothing is staged that would go into the commit too.
+        """Check that no other changes are staged, which the commit would include.
 
         Raises:
-            PushError: something is.
+            PushError: a file is staged.
         """
         staged = self.git("diff", "--cached", "--name-only").splitlines()
         if staged:
             raise PushError(
-                f"`{printable_line(staged[0])}` is staged in `{self.root}`. Commit what is staged, "
-                "or take it back (`git restore --staged .`), and submit again."
+                f"`{printable_line(staged[0])}` is staged in `{self.root}`. Commit or unstage it "
+                "(`git restore --staged .`), and submit again."
             )
 
     @contextlib.contextmanager
     def branch(self, name: str) -> Iterator[None]:
-        """Be on a new branch; where the block raises the branch is gone, and the old one is back.
+        """Switch to a new branch; if the block raises, delete it and switch back.
 
         Raises:
-            PushError: there is a branch of that name already, or Git refuses it.
+            PushError: the branch already exists, or Git rejects it.
         """
         head = self.git("rev-parse", "--verify", "--quiet", "HEAD")
         before = self.git("rev-parse", "--abbrev-ref", "HEAD")
@@ -177,10 +179,10 @@ class Clone:
             raise
 
     def commit(self, paths: Sequence[Path], message: str) -> str:
-        """Commit some files and return the name of the commit.
+        """Commit files and return the hash of the commit.
 
         Raises:
-            PushError: Git refuses it; then nothing is staged.
+            PushError: Git rejects the commit; nothing remains staged.
         """
         names = [str(path.relative_to(self.root)) for path in paths]
         try:
@@ -193,7 +195,7 @@ class Clone:
 
 
 def _belongs(git_directory: Path, root: Path) -> bool:
-    """Return whether a Git directory is that of a clone, or of a work tree that Git registered."""
+    """Return whether a Git directory belongs to a clone, or to a work tree registered by Git."""
     dot_git = root / ".git"
     if dot_git.is_symlink():
         return False

@@ -1,6 +1,6 @@
-"""The picture of a dataset card: how large the graphs of each config are.
+"""The histogram of graph sizes in a dataset card.
 
-Plain SVG, so that whoever pushes needs no plotting library, and equal data give equal text.
+It is plain SVG, so that pushing needs no plotting library, and equal data give equal files.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 from ..terminal import printable
 
-# The palette of Okabe and Ito (https://jfly.uni-koeln.de/color/), which colour-blind readers tell
-# apart.
+# The palette of Okabe and Ito (https://jfly.uni-koeln.de/color/), which is distinguishable for
+# colour-blind readers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 WIDTH, HEIGHT = 720, 320
@@ -30,12 +30,12 @@ def draw_sizes(num_ops: Mapping[str, Sequence[int]]) -> str:
     """
     names = sorted(name for name, sizes in num_ops.items() if len(sizes))
     sizes = {name: np.maximum(1, np.asarray(num_ops[name], np.int64)) for name in names}
-    # Bin k holds 2^k to 2^(k+1) - 1 operators.
-    powers = {name: np.log2(each).astype(int) for name, each in sizes.items()}
-    first = min((int(each.min()) for each in powers.values()), default=0)
-    last = max((int(each.max()) for each in powers.values()), default=0)
+    # Bin k counts graphs with 2^k to 2^(k+1) - 1 operators.
+    powers = {name: np.log2(values).astype(int) for name, values in sizes.items()}
+    first = min((int(bins.min()) for bins in powers.values()), default=0)
+    last = max((int(bins.max()) for bins in powers.values()), default=0)
     num_bins = last - first + 1
-    counts = {name: np.bincount(each - first, minlength=num_bins) for name, each in powers.items()}
+    counts = {name: np.bincount(bins - first, minlength=num_bins) for name, bins in powers.items()}
     totals = sum(counts.values(), np.zeros(num_bins, int))
     step = _round_step(int(totals.max()))
     top = step * -(-int(totals.max()) // step) or step
@@ -83,7 +83,7 @@ def draw_sizes(num_ops: Mapping[str, Sequence[int]]) -> str:
 
 
 def _round_step(largest: int) -> int:
-    """Return the distance of the ticks: 1, 2 or 5 times a power of ten, for at most six of them."""
+    """Return the distance of ticks, 1, 2 or 5 times a power of ten, for at most six ticks."""
     step = 1
     while True:
         for factor in (1, 2, 5):

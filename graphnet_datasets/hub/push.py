@@ -1,4 +1,4 @@
-"""`push_samples`, `push_runs` and `push_rows`: add what a repository does not hold yet."""
+"""Pushes of samples, runs and other rows that a repository does not contain yet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .shards import Shards, known_items
 _NAME = re.compile(r"[A-Za-z0-9_]{1,64}\Z")
 
 Check = Callable[[Mapping[str, str]], tuple[Mapping[Place, pa.Table], list[Skipped]]]
-"""Takes what the repository holds (key to label); returns the tables to push, and what is not."""
+"""Maps the items of the repository (key to label) to the tables to push and skipped rows."""
 
 
 @raises_only(PushError)
@@ -40,24 +40,23 @@ def push_samples(
     revision: str | None = None,
     skip_validation: str | None = None,
 ) -> Pushed:
-    """Append samples, or rows of them, that the repository does not hold yet, in one commit.
+    """Append samples or their rows, except those that the repository has already, in one commit.
 
-    `config` is by default each sample's task (`truncated` for one with fewer layers than
-    published), and `split` that of its family (`analysis.splits.split_of`). Samples are the same
-    where their `signature_hash` is, whatever
-    they are called; rows are checked, and their hashes computed again. What is new is validated
-    (`validate`, with all checks): what fails is left out and named in the result, and the rest
-    carries what was found. `skip_validation` is the reason for pushing without, which each row then
-    holds. A repository that does not exist is made. `create_pr` opens a pull request instead of
-    committing. Each config and split that is touched gets one new shard,
-    sorted by `num_ops`; files that are there are never rewritten, so any number of writers may
-    push at once. All samples of a push are held in memory: push some thousands at a time.
+    `config` defaults to each sample's task (`truncated` if it has fewer layers than published), and
+    `split` to that of its family (`analysis.splits.split_of`). Samples are equal if their
+    `signature_hash` is, regardless of their ids; rows are checked, and their hashes recomputed. New
+    samples are validated with all checks (`validate`). Those that fail are skipped and listed in
+    the result; the others record the results. To push without validation, pass the reason as
+    `skip_validation`; the rows record it. A missing repository is created. `create_pr` opens a
+    pull request instead of committing. Each affected config and split gets one new shard, sorted by
+    `num_ops`. Existing files are never rewritten, so that any number of writers can push
+    concurrently. All samples of a push are in memory: push a few thousand at a time.
 
     Raises:
-        DatasetNotFoundError: the repository or revision is missing and is not to be made.
-        FormatVersionError: the repository, or a row, is of another format version.
-        SchemaError: the repository holds other tables, or a name cannot be a config or split.
-        PushError: the Hub refused the push or cannot be reached; the repository is unchanged.
+        DatasetNotFoundError: the repository or revision does not exist and may not be created.
+        FormatVersionError: the repository or a row has another format version.
+        SchemaError: the repository has other tables, or a name cannot be a config or split.
+        PushError: the Hub rejected the push or cannot be reached; the repository is unchanged.
 
     ```python
     push_samples(read_directory("samples/resnet18"), "org/graphs")
@@ -71,7 +70,7 @@ def push_samples(
         repo_id,
         tables,
         skipped,
-        lambda known: check_tables(tables, known, repo_id, skip_validation),
+        lambda items: check_tables(tables, items, repo_id, skip_validation),
         table=GRAPHS,
         create_pr=create_pr,
         token=token,
@@ -90,8 +89,8 @@ def push_runs(
 ) -> Pushed:
     """Append run records to the config `runs` of a repository, in one commit.
 
-    `runs` are a `datasets.Dataset` as `run` returns it, an Arrow table or rows of the `runs` table.
-    Records are the same where their `run_id` is. For the rest see `push_samples`.
+    `runs` is a `datasets.Dataset` as returned by `run`, an Arrow table, or rows of the `runs`
+    table. Records are equal if their `run_id` is. See `push_samples` for the other arguments.
 
     Raises:
         DatasetNotFoundError, FormatVersionError, SchemaError, PushError: as `push_samples`.
@@ -114,15 +113,15 @@ def push_rows(
     token: str | None = None,
     revision: str | None = None,
 ) -> Pushed:
-    """Append rows of any registered table but `graphs` to one of its configs, in one commit.
+    """Append rows of any registered table except `graphs` to a config, in one commit.
 
-    `rows` are a `datasets.Dataset`, an Arrow table or dictionaries with the columns of the config's
-    table (`schema.CONFIGS`). Rows are the same where the table's key is. Graphs are checked before
-    they are pushed: see `push_samples`.
+    `rows` is a `datasets.Dataset`, an Arrow table or dictionaries with the columns of the config's
+    table (`schema.CONFIGS`). Rows are equal if the table's key is. Push graphs with `push_samples`,
+    which checks them.
 
     Raises:
         DatasetNotFoundError, FormatVersionError, SchemaError, PushError: as `push_samples`;
-            SchemaError also for a config that is not registered or holds graphs.
+            SchemaError also if the config is not registered or contains graphs.
 
     ```python
     push_rows(records, "org/graphs", "runs")
@@ -144,17 +143,17 @@ def push_rows(
 def fresh_tables(
     rows: Any, config: str, split: str
 ) -> tuple[Table, dict[Place, pa.Table], list[Skipped]]:
-    """Return rows of any table but `graphs`, sorted, each once, and what stands there twice.
+    """Return distinct sorted rows of any table except `graphs`, and the repeated rows.
 
     Raises:
-        SchemaError: the config is not registered or holds graphs, or the rows do not fit.
+        SchemaError: the config is not registered or contains graphs, or the rows are invalid.
     """
     table = CONFIGS[config].table if config in CONFIGS else GRAPHS
     if table is GRAPHS:
-        known = [name for name, each in CONFIGS.items() if each.table is not GRAPHS]
+        other_configs = [name for name, entry in CONFIGS.items() if entry.table is not GRAPHS]
         raise SchemaError(
-            f"`{config}` is not a config of rows other than graphs (there are {', '.join(known)}). "
-            "Push graphs with `push_samples`."
+            f"`{config}` is not a config of other rows than graphs. Choose one of "
+            f"{', '.join(other_configs)}, or push graphs with `push_samples`."
         )
     _check_name("split", split)
     arrow = rows_of_table(rows, table)
@@ -163,7 +162,7 @@ def fresh_tables(
     labels = arrow[table.label].to_pylist()
     for index, key in enumerate(arrow[table.key].to_pylist()):
         if key in first:
-            skipped.append(Skipped(str(labels[index]), "It stands twice in this push."))
+            skipped.append(Skipped(str(labels[index]), "It occurs twice in this push."))
         first.setdefault(key, index)
     arrow = arrow.take(pa.array(first.values(), pa.int64()))
     if table.order:
@@ -172,17 +171,17 @@ def fresh_tables(
 
 
 def check_place(config: str | None, split: str | None, skip_validation: str | None) -> None:
-    """Check what a push of graphs is asked for.
+    """Check the config, split and reason of a push of graphs.
 
     Raises:
-        SchemaError: a name cannot be a config or split, or the reason for no checks is empty.
+        SchemaError: a name cannot be a config or split, or `skip_validation` is blank.
     """
-    for what, name in (("config", config), ("split", split)):
-        _check_name(what, name)
+    for kind, name in (("config", config), ("split", split)):
+        _check_name(kind, name)
     if skip_validation is not None and not skip_validation.strip():
         raise SchemaError(
-            "`skip_validation` is the reason why samples are not checked, which their rows record. "
-            "Write it, or leave the option out."
+            "`skip_validation` must state why samples are not checked, because their rows record "
+            "the reason. Write a reason, or omit the option."
         )
 
 
@@ -198,7 +197,7 @@ def _push(
     revision: str | None,
 ) -> Pushed:
     if not is_repo_id(repo_id):
-        raise SchemaError(f"`{repo_id}` is not a repository on the Hub. Write `org/name`.")
+        raise SchemaError(f"`{repo_id}` is not a repository on the Hub. Use `org/name`.")
     repository = Repository(repo_id, revision, token)
     with hub_errors(repo_id):
         repository.prepare(may_create=not create_pr)
@@ -206,7 +205,7 @@ def _push(
     tables, left_out = check(known_items(snapshot.tables[table.name], table))
     with temporary_directory("graphnet-push-") as directory:
         shards = Shards(repository, tables, table, Path(directory), create_pr)
-        num_items = sum(each.num_rows for each in tables.values())
+        num_items = sum(rows.num_rows for rows in tables.values())
         commit = append(
             repository, shards.make_files, f"Add {num_items} {table.name}", create_pr=create_pr
         )
@@ -218,12 +217,12 @@ def _push(
     )
 
 
-def _check_name(what: str, name: str | None) -> None:
-    # A registered config that `all` leaves out is filled by what it is for, not by hand.
+def _check_name(kind: str, name: str | None) -> None:
+    # Registered configs outside of `all` are filled by their own commands.
     reserved = {name for name, config in CONFIGS.items() if not config.is_in_all}
-    taken = {ALL, *reserved} if what == "config" else {ALL}
-    if name is not None and (not _NAME.match(name) or name in taken):
+    reserved_names = {ALL, *reserved} if kind == "config" else {ALL}
+    if name is not None and (not _NAME.match(name) or name in reserved_names):
         raise SchemaError(
-            f"`{name}` cannot be a {what} of graphs. Take letters, digits and underscores, and "
-            f"none of {', '.join(sorted(taken))}."
+            f"`{name}` cannot be a {kind} of graphs. Use letters, digits and underscores, but "
+            f"none of {', '.join(sorted(reserved_names))}."
         )

@@ -1,7 +1,7 @@
-"""A dataset repository as a push sees it: its branch, its shards, and what stands in them.
+"""A dataset repository during a push: its branch, its shards and their scalar columns.
 
-Of a shard only the end and the few scalar columns that a push needs are fetched, by ranges; the
-graphs themselves stay on the Hub.
+Only the footer and a few scalar columns of a shard are fetched, by range requests; the graphs
+themselves are not downloaded.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ KIND = "dataset"
 MAIN = "main"
 
 NUM_READERS = 8
-"""Shards that are read at once; each costs three or four requests, which mostly wait."""
+"""Number of shards read concurrently; each takes three or four requests, mostly latency."""
 BLOCK_BYTES = 1 << 16
-"""Least size of a request: that of the first read of a Parquet file's end."""
+"""Minimum size of a request: that of the first read of a Parquet footer."""
 
 _SHARD = re.compile(r"[A-Za-z0-9_]+/[A-Za-z0-9_]+-[^/]*\.parquet\Z")
 _VERSION_BRANCH = re.compile(r"v(\d{1,6})\Z")
@@ -40,10 +40,10 @@ _VERSION_BRANCH = re.compile(r"v(\d{1,6})\Z")
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """A repository at one commit: its table files with their sha256, and their scalar columns.
+    """A repository at one commit: its table files with sha256, and their scalar columns.
 
-    `tables` holds the columns `scalars` of every registered table by its name, about a hundred
-    bytes a row, with the config and the split of each row beside them.
+    `tables` contains the columns `scalars` of every registered table by name, about a hundred bytes
+    per row, with the config and split of each row.
     """
 
     commit: str
@@ -53,11 +53,11 @@ class Snapshot:
 
 
 class Repository:
-    """A dataset repository on the Hub, at one branch, which `prepare` finds.
+    """A dataset repository on the Hub at the branch that `prepare` selects.
 
     Raises:
-        DatasetNotFoundError: the repository or the branch is missing and is not to be made.
-        FormatVersionError: it holds another format version.
+        DatasetNotFoundError: the repository or branch does not exist and may not be created.
+        FormatVersionError: the repository has another format version.
     """
 
     def __init__(self, repo_id: str, revision: str | None, token: str | None) -> None:
@@ -65,7 +65,7 @@ class Repository:
 
         self.id = repo_id
         self.revision = MAIN
-        self._wanted = revision
+        self._requested_revision = revision
         self.api: HfApi = HfApi(
             token=token, library_name="graphnet_datasets", library_version=__version__
         )
@@ -73,11 +73,11 @@ class Repository:
         self._read: dict[str, pa.Table] = {}
 
     def prepare(self, *, may_create: bool) -> None:
-        """Make the repository where it is missing, and find the branch that is pushed to.
+        """Create a missing repository, and select the branch to push to.
 
-        That is the main branch, which people and plain `datasets` see, as long as it is of this
-        format version. When a repository moves on to a newer one, a branch of the name of this
-        version stays behind for those who read it, and is then the one.
+        This is the main branch, which users and plain `datasets` see, while it has this format
+        version. When a repository moves on to a newer version, a branch named after this version
+        remains for its readers, and is selected.
         """
         from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -88,29 +88,34 @@ class Repository:
                 raise not_on_hub(self.id) from None
             self.api.create_repo(self.id, repo_type=KIND, exist_ok=True)
             branches = self._branches()
-        if self._wanted is not None:
-            if self._wanted not in branches:
-                raise not_on_hub(self.id, self._wanted)
-            self.revision = self._wanted
+        if self._requested_revision is not None:
+            if self._requested_revision not in branches:
+                raise not_on_hub(self.id, self._requested_revision)
+            self.revision = self._requested_revision
         elif REVISION in branches:
             self.revision = REVISION
         else:
             self.revision = MAIN
-            # Raises where main holds tables of another version, or of something else.
+            # Raises if the main branch has tables of another version or of another kind.
             holds_tables = bool(self._snapshot(branches[MAIN]).files)
-            versions = [int(each[1]) for name in branches if (each := _VERSION_BRANCH.match(name))]
+            versions = [
+                int(match[1]) for name in branches if (match := _VERSION_BRANCH.match(name))
+            ]
             if versions and not holds_tables:
                 raise _other_version(self.id, max(versions))
 
     def snapshot(self) -> Snapshot:
-        """Return the repository at the head of the branch; shards seen before are not read again.
+        """Return the repository at the head of the branch; shards are read only once.
 
         Raises:
-            FormatVersionError, SchemaError: it holds tables that are not of this format version.
+            FormatVersionError, SchemaError: the tables do not have this format version.
         """
         commit = self.api.dataset_info(self.id, revision=self.revision).sha
         if commit is None:
-            raise PushError(f"The Hub names no commit of `{self.id}` at `{self.revision}`.")
+            raise PushError(
+                f"The Hub reports no commit of `{self.id}` at `{self.revision}`. Check the "
+                "revision."
+            )
         return self._snapshot(commit)
 
     def _branches(self) -> dict[str, str]:
@@ -122,13 +127,13 @@ class Repository:
         from huggingface_hub.hf_api import RepoFile
 
         entries = self.api.list_repo_tree(self.id, recursive=True, revision=commit, repo_type=KIND)
-        found = {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
+        files_by_path = {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
         files = {
             path: entry.lfs.sha256 if entry.lfs else entry.blob_id
-            for path, entry in sorted(found.items())
+            for path, entry in sorted(files_by_path.items())
             if _SHARD.match(path)
         }
-        # Instances are shared by their arguments, and would keep the listing of an older commit.
+        # Cached instances would keep the listing of an older commit.
         system = HfFileSystem(token=self.token, skip_instance_cache=True)
         unread = [path for path, sha in files.items() if sha not in self._read]
 
@@ -142,7 +147,7 @@ class Repository:
             commit,
             files,
             {name: self._concatenate(files, table) for name, table in TABLES.items()},
-            self._readme(commit) if "README.md" in found else None,
+            self._readme(commit) if "README.md" in files_by_path else None,
         )
 
     def _readme(self, commit: str) -> str:
@@ -182,12 +187,12 @@ class Repository:
         if missing:
             raise SchemaError(
                 f"`{path}` in `{self.id}` has no column `{missing[0]}`: it is not a table of "
-                "GraphNet Datasets. Push to a repository of its own."
+                "GraphNet Datasets. Push to another repository."
             )
 
 
 def with_place(table: pa.Table, path: str) -> pa.Table:
-    """Return the scalar columns of a shard with its config and split beside them."""
+    """Return the scalar columns of a shard with config and split columns added."""
     config, _, file = path.partition("/")
     for name, value in (("config", config), ("split", file.partition("-")[0])):
         table = table.append_column(name, pa.repeat(pa.scalar(value), table.num_rows))
@@ -196,10 +201,10 @@ def with_place(table: pa.Table, path: str) -> pa.Table:
 
 @contextlib.contextmanager
 def hub_errors(repo_id: str) -> Iterator[None]:
-    """Turn whatever the Hub, the network or the disk refuses into a `PushError`."""
+    """Convert errors of the Hub, the network or the disk to a `PushError`."""
     from huggingface_hub.errors import (
         HfHubHTTPError,
-        # The base of what its HTTP library raises, whichever that is in this release of it.
+        # The base class of errors of the HTTP library, which depends on the release.
         HTTPError,  # pyright: ignore[reportPrivateImportUsage]
     )
 
@@ -212,14 +217,14 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         status = getattr(answer, "status_code", None)
         cause = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ else error
         reason = next(iter(str(cause).strip().splitlines()), type(cause).__name__).rstrip(".")
-        advice = "Push again; what is there already is left out."
+        advice = "Push again; items that were pushed already are skipped."
         if status in (401, 403):
-            advice = "Log in with a token that may write there (`hf auth login`), and push again."
+            advice = "Log in with a token with write access (`hf auth login`), and push again."
         raise PushError(f"The push to `{repo_id}` failed: {reason}. {advice}") from error
 
 
 def _other_version(repo_id: str, version: Any) -> FormatVersionError:
-    start = f"`{repo_id}` holds format version {version}; this library writes {SCHEMA_VERSION}. "
+    start = f"`{repo_id}` has format version {version}; this library writes {SCHEMA_VERSION}. "
     if isinstance(version, int) and version > SCHEMA_VERSION:
         return FormatVersionError(
             f"{start}Install the release that writes version {version} (`pip install --upgrade "

@@ -1,4 +1,4 @@
-"""What a push did."""
+"""Results of a push."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Skipped(NamedTuple):
-    """An item that was not pushed, by its id, and why."""
+    """The id of an item that was not pushed, and the reason."""
 
     id: str
     reason: str
@@ -15,8 +15,8 @@ class Skipped(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pushed:
-    """What a push added. The addresses are None where nothing was to be committed, and
-    `pull_request_url` also where the commit went to the branch itself."""
+    """The result of a push. Without a commit there are no URLs (None), and a commit to the branch
+    itself has no `pull_request_url`."""
 
     num_added: int
     skipped: tuple[Skipped, ...] = ()

@@ -1,4 +1,4 @@
-"""The new shards of a push, made for whatever the repository holds at the moment."""
+"""The new shards of a push, recomputed for each state of the repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .results import Skipped
 
 
 class Shards:
-    """The new shards of a push, made for whatever the repository holds at the moment."""
+    """The new shards of a push, recomputed for each state of the repository."""
 
     def __init__(
         self,
@@ -38,21 +38,26 @@ class Shards:
         self.is_proposal = is_proposal
         self.num_added = 0
         self.skipped: list[Skipped] = []
-        # Once for all attempts: what was uploaded for a commit that was refused is not sent again.
+        # Fixed for all attempts, so that files uploaded for a rejected commit are not sent again.
         self.names = {
             place: f"{place[0]}/{place[1]}-{secrets.token_hex(8)}.parquet" for place in tables
         }
 
     def make_files(self, snapshot: Snapshot) -> Files:
-        """Return shards of what the snapshot lacks, with the card; nothing if it lacks nothing."""
-        there = snapshot.tables[self.table.name]
-        known = known_items(there, self.table)
+        """Return shards of rows that the snapshot lacks, with the card; empty without new rows."""
+        present = snapshot.tables[self.table.name]
+        present_items = known_items(present, self.table)
         self.num_added, self.skipped = 0, []
         shards: dict[str, Path] = {}
         added = []
         for place, table in self.tables.items():
             fresh = leave_out_known(
-                table, self.table.key, self.table.label, known, self.repository.id, self.skipped
+                table,
+                self.table.key,
+                self.table.label,
+                present_items,
+                self.repository.id,
+                self.skipped,
             )
             if not fresh.num_rows:
                 continue
@@ -63,22 +68,22 @@ class Shards:
         if not shards:
             return {}
         if self.is_proposal and all(self._is_announced(snapshot, path) for path in shards):
-            # Pull requests that each changed the card could not be merged one after another.
+            # Pull requests that each change the card would conflict with each other.
             return shards
         files = {**snapshot.files, **{path: file_sha256(local) for path, local in shards.items()}}
-        tables = {**snapshot.tables, self.table.name: pa.concat_tables([there, *added])}
+        tables = {**snapshot.tables, self.table.name: pa.concat_tables([present, *added])}
         return {**shards, **make_card(snapshot.readme, self.repository.id, files, tables)}
 
     @staticmethod
     def _is_announced(snapshot: Snapshot, path: str) -> bool:
-        """Tell whether the card's patterns take a new shard in, since one like it is there."""
+        """Return whether the card's patterns match a new shard, given existing similar shards."""
         start = path.rpartition("-")[0]
         return snapshot.readme is not None and any(
-            each.rpartition("-")[0] == start for each in snapshot.files
+            name.rpartition("-")[0] == start for name in snapshot.files
         )
 
 
-def known_items(there: pa.Table, table: Table) -> dict[str, str]:
-    """Return what a repository holds: key to label. Graphs that it excludes are not held."""
-    there = there.filter(pc.field("config") != EXCLUDED)
-    return dict(zip(there[table.key].to_pylist(), there[table.label].to_pylist(), strict=True))
+def known_items(rows: pa.Table, table: Table) -> dict[str, str]:
+    """Return the items of a repository, key to label, without excluded graphs."""
+    rows = rows.filter(pc.field("config") != EXCLUDED)
+    return dict(zip(rows[table.key].to_pylist(), rows[table.label].to_pylist(), strict=True))

@@ -1,4 +1,4 @@
-"""`submit_samples` and `submit_rows`: add rows to a dataset in a clone of a Git repository."""
+"""Additions of rows to a dataset in a Git clone, for a pull request."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ README = "README.md"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Submission:
-    """What a submission added: its files, and the text of a pull request.
+    """The result of a submission: its files, and the text for a pull request.
 
-    `branch` and `commit` are None where nothing was committed.
+    Without a commit, `branch` and `commit` equal None.
     """
 
     num_added: int
@@ -58,26 +58,26 @@ def submit_samples(
     is_committed: bool = True,
     skip_validation: str | None = None,
 ) -> Submission:
-    """Add samples to the dataset in `folder` of a clone, on a branch of their own, in one commit.
+    """Add samples to the dataset in `folder` of a clone, on a new branch, in one commit.
 
-    What the dataset holds already is left out, and so is what fails a check, as `push_samples`
-    does it; each config and split that is touched gets one new file, named after its content, so
-    that submissions made side by side can be merged in any order. The README changes only where a
-    config or split begins. Nothing is sent anywhere: push the branch, and open a pull request with
-    the summary. `branch` is by default named after the content; without `is_committed` the files
-    are written and not committed.
+    Samples that the dataset has already or that fail a check are skipped, as in `push_samples`.
+    Each affected config and split gets one new file, named after its content, so that parallel
+    submissions can be merged in any order. The README changes only if a config or split is new.
+    Nothing is sent anywhere: push the branch, and open a pull request with the summary. `branch`
+    defaults to a name derived from the content. Without `is_committed` the files are written but
+    not committed.
 
     Raises:
-        PushError: there is no clone, something is staged in it, or Git refuses the commit; then the
-            clone is as it was.
-        UnsafePathError: a path that would be read or written is a symbolic link of the repository.
-        SchemaError: a name cannot be a config or split, or the reason for no checks is empty.
+        PushError: the path is not a clone, changes are staged in it, or Git rejects the commit; the
+            clone is restored.
+        UnsafePathError: a path to be read or written is a symbolic link of the repository.
+        SchemaError: a name cannot be a config or split, or `skip_validation` is blank.
     """
     check_place(config, split, skip_validation)
     tables, skipped = gather([samples] if isinstance(samples, Sample) else samples, config, split)
     place = _Place(Clone(clone), folder)
-    known = place.known(GRAPHS)
-    passed, left_out = check_tables(tables, known, str(clone), skip_validation)
+    known_items = place.known(GRAPHS)
+    passed, left_out = check_tables(tables, known_items, str(clone), skip_validation)
     return place.submit(GRAPHS, passed, [*skipped, *left_out], branch, is_committed)
 
 
@@ -92,35 +92,41 @@ def submit_rows(
     branch: str | None = None,
     is_committed: bool = True,
 ) -> Submission:
-    """Add rows of any registered table but `graphs` likewise, records of timed runs for example.
+    """Add rows of any registered table except `graphs`, such as run records.
 
     Raises:
         PushError, SchemaError: as `submit_samples`, and `push_rows`.
     """
     table, tables, skipped = fresh_tables(rows, config, split)
     place = _Place(Clone(clone), folder)
-    known = place.known(table)
+    known_items = place.known(table)
     fresh = {
-        each: leave_out_known(of_place, table.key, table.label, known, str(clone), skipped)
-        for each, of_place in tables.items()
+        place_key: leave_out_known(
+            place_rows, table.key, table.label, known_items, str(clone), skipped
+        )
+        for place_key, place_rows in tables.items()
     }
-    fresh = {each: of_place for each, of_place in fresh.items() if of_place.num_rows}
+    fresh = {
+        place_key: place_rows for place_key, place_rows in fresh.items() if place_rows.num_rows
+    }
     return place.submit(table, fresh, skipped, branch, is_committed)
 
 
 class _Place:
-    """The dataset in a folder of a clone, in which no symbolic link is followed."""
+    """The dataset in a folder of a clone; symbolic links are not followed."""
 
     def __init__(self, clone: Clone, folder: str) -> None:
         self.clone = clone
         name = os.path.normpath(folder)
         if name.startswith("..") or Path(name).is_absolute():
-            raise PushError(f"`{folder}` leads outside of the clone `{clone.root}`.")
+            raise PushError(
+                f"`{folder}` is outside the clone `{clone.root}`. Choose a folder inside it."
+            )
         check_links(clone.root, name)
         self.folder = clone.root / name
 
     def known(self, table: Table) -> dict[str, str]:
-        """Return the rows of the dataset, key to label, without the graphs that it excludes."""
+        """Return the items of the dataset, key to label, without excluded graphs."""
         labels: dict[str, str] = {}
         for name in self._files():
             if table_of_file(name) is table and not name.startswith(f"{EXCLUDED}/"):
@@ -139,15 +145,15 @@ class _Place:
         branch: str | None,
         is_committed: bool,
     ) -> Submission:
-        """Write the rows, and commit them."""
-        num_added = sum(each.num_rows for each in tables.values())
+        """Write the rows and commit them."""
+        num_added = sum(rows.num_rows for rows in tables.values())
         title = title_of(table, num_added)
         if not num_added:
             return Submission(0, tuple(skipped), (), title, "", None, None)
         with temporary_directory("graphnet-submit-") as directory:
-            made = dict(_written(table, tables, Path(directory)))
-            files = {name: file_sha256(path) for name, path in made.items()}
-            contents = {name: path.read_bytes() for name, path in made.items()}
+            written_files = dict(_written(table, tables, Path(directory)))
+            files = {name: file_sha256(path) for name, path in written_files.items()}
+            contents = {name: path.read_bytes() for name, path in written_files.items()}
         summary = summarise(table, tables, files, skipped)
         digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()[:12]
         name = branch or f"submit-{digest}"
@@ -164,14 +170,14 @@ class _Place:
 
     @contextlib.contextmanager
     def _added(self, contents: Mapping[str, bytes]) -> Iterator[list[Path]]:
-        """Write new files, and the README where it has to change; remove all of them on an error.
+        """Write new files, and a changed README; undo all changes on an error.
 
         Raises:
             UnsafePathError: a path is a symbolic link.
         """
         before = self._files()
         names = [*contents]
-        was = self._readme()
+        old_readme = self._readme()
         for name in names:
             check_links(self.clone.root, self._from_root(name))
         new = [self.folder / name for name in names if not (self.folder / name).exists()]
@@ -182,30 +188,34 @@ class _Place:
         ]
         try:
             paths = [self._write(name, content) for name, content in contents.items()]
-            if was is None or _places(before) != _places([*before, *names]):
-                paths.append(self._write(README, self._new_readme(was)))
+            if old_readme is None or _places(before) != _places([*before, *names]):
+                paths.append(self._write(README, self._new_readme(old_readme)))
             yield paths
         except BaseException:
             for path in new:
                 path.unlink(missing_ok=True)
-            if was is None:
+            if old_readme is None:
                 (self.folder / README).unlink(missing_ok=True)
-            elif self._readme() != was:
-                self._write(README, was)
+            elif self._readme() != old_readme:
+                self._write(README, old_readme)
             for folder in folders:
-                with contextlib.suppress(OSError):  # somebody else put something in it
+                with contextlib.suppress(OSError):  # the folder has other files
                     folder.rmdir()
             raise
 
-    def _new_readme(self, was: bytes | None) -> bytes:
-        metadata, body = ({}, None) if was is None else split_readme(was, str(self.folder / README))
+    def _new_readme(self, old_readme: bytes | None) -> bytes:
+        metadata, body = (
+            ({}, None)
+            if old_readme is None
+            else split_readme(old_readme, str(self.folder / README))
+        )
         return readme_text(self.folder, body, metadata, open_table=self._open).encode()
 
     def _readme(self) -> bytes | None:
         """Return the README, or None for a new dataset.
 
         Raises:
-            UnsafePathError: it is a symbolic link.
+            UnsafePathError: the README is a symbolic link.
         """
         try:
             with self._open(README) as file:
@@ -223,7 +233,7 @@ class _Place:
         return write_inside(self.clone.root, self._from_root(name), content)
 
     def _files(self) -> list[str]:
-        """Return the tables of the dataset, relative to its folder; [] for a new one.
+        """Return the tables of the dataset, relative to its folder; empty for a new dataset.
 
         Raises:
             UnsafePathError: the README, a table or a directory above one is a symbolic link.
@@ -246,16 +256,16 @@ class _Place:
 def _written(
     table: Table, tables: Mapping[Place, pa.Table], directory: Path
 ) -> Iterator[tuple[str, Path]]:
-    """Write a file for each place, and yield its name, which follows from what is in it."""
+    """Write a file per config and split, and yield its name, derived from its content."""
     for (config, split), rows in tables.items():
         path = write_arrow(rows, directory / config / f"{split}.parquet", table)
         yield f"{config}/{split}-{file_sha256(path)[:16]}.parquet", path
 
 
 def _folders(paths: Iterable[Path], root: Path) -> list[Path]:
-    """Return the directories between some files and a root, the innermost first."""
-    found = {each for path in paths for each in path.parents if each.is_relative_to(root)}
-    return sorted(found, key=lambda each: -len(each.parts))
+    """Return the directories between files and a root, innermost first."""
+    folders = {parent for path in paths for parent in path.parents if parent.is_relative_to(root)}
+    return sorted(folders, key=lambda folder: -len(folder.parts))
 
 
 def _places(names: Iterable[str]) -> set[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a pull request says of the rows that it adds, as Markdown."""
+"""The description of a pull request that adds rows, as Markdown."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .gather import Place
 from .results import Skipped
 
 MAX_LISTED = 50
-"""Rows that are named one by one."""
+"""Maximum number of rows that are listed individually."""
 
 
 def title_of(table: Table, num_added: int) -> str:
-    """Return the title of a change.
+    """Return the title of a pull request.
 
     >>> title_of(GRAPHS, 3)
     'Add 3 graphs'
@@ -34,12 +34,12 @@ def summarise(
     files: Mapping[str, str],
     skipped: Sequence[Skipped],
 ) -> str:
-    """Return the text of a change: what is added where, what was checked, what was left out.
+    """Return the description of a pull request: added rows, files, checks and skipped rows.
 
-    `tables` holds the added rows by config and split, `files` the new files with their SHA-256.
-    Text of rows is quoted, and cannot be markup.
+    `tables` are the added rows by config and split; `files` are the new files with their SHA-256.
+    Strings from rows are quoted, so that they cannot contain markup.
     """
-    num_added = sum(each.num_rows for each in tables.values())
+    num_added = sum(rows.num_rows for rows in tables.values())
     lines = [
         f"# {title_of(table, num_added)}",
         "",
@@ -54,14 +54,14 @@ def summarise(
     ]
     if skipped:
         lines += ["", "## Left out", ""]
-        lines += [f"- {quoted(each.id)}: {quoted(each.reason)}" for each in skipped[:MAX_LISTED]]
+        lines += [f"- {quoted(item.id)}: {quoted(item.reason)}" for item in skipped[:MAX_LISTED]]
         if len(skipped) > MAX_LISTED:
             lines.append(f"- and {len(skipped) - MAX_LISTED:,} more")
     return "\n".join(lines) + "\n"
 
 
 def quoted(text: object) -> str:
-    """Return a text of anybody's as code in Markdown, on one line.
+    """Quote an untrusted string as inline code in Markdown, on one line.
 
     >>> quoted("a|b`<img>"), quoted("x" * 400)[-3:]
     ("`a/b'<img>`", 'x…`')
@@ -84,10 +84,10 @@ def _graphs(tables: Mapping[Place, pa.Table]) -> Iterator[str]:
     reasons: Counter[str] = Counter()
     for rows in tables.values():
         for checks in rows["validation"].to_pylist():
-            for each in checks or ():
-                outcomes.setdefault(each["check"], Counter())[each["outcome"]] += 1
-                if each["outcome"] == "skipped" and each["reason"]:
-                    reasons[each["reason"]] += 1
+            for result in checks or ():
+                outcomes.setdefault(result["check"], Counter())[result["outcome"]] += 1
+                if result["outcome"] == "skipped" and result["reason"]:
+                    reasons[result["reason"]] += 1
     yield ""
     yield "| check | passed | skipped |"
     yield "|---|---|---|"
@@ -101,13 +101,13 @@ def _graphs(tables: Mapping[Place, pa.Table]) -> Iterator[str]:
     yield ""
     yield "| graph | operators | parameters |"
     yield "|---|---|---|"
-    named = [
+    listed_rows = [
         row for rows in tables.values() for row in _columns(rows, ("id", "num_ops", "num_params"))
     ]
-    for row in named[:MAX_LISTED]:
+    for row in listed_rows[:MAX_LISTED]:
         yield f"| {quoted(row['id'])} | {row['num_ops']:,} | {row['num_params']:,} |"
-    if len(named) > MAX_LISTED:
-        yield f"| and {len(named) - MAX_LISTED:,} more | | |"
+    if len(listed_rows) > MAX_LISTED:
+        yield f"| and {len(listed_rows) - MAX_LISTED:,} more | | |"
 
 
 def _counts(table: Table, tables: Mapping[Place, pa.Table]) -> Iterator[str]:
@@ -126,5 +126,5 @@ def _columns(rows: pa.Table, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _listed(rows: pa.Table, name: str) -> str:
-    counts = Counter(each or "not stated" for each in rows[name].to_pylist())
-    return ", ".join(f"{quoted(value)} ({count:,})" for value, count in sorted(counts.items()))
+    counts = Counter(value or "not stated" for value in rows[name].to_pylist())
+    return ", ".join(f"{quoted(text)} ({count:,})" for text, count in sorted(counts.items()))

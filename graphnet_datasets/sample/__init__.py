@@ -1,4 +1,4 @@
-"""The hinge: `Sample`, one computational graph as plain, frozen, framework-neutral data."""
+"""`Sample`, a computational graph as plain, frozen, framework-neutral data."""
 
 from .sample import (
     Constraint,

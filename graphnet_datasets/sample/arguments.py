@@ -1,7 +1,7 @@
 """Arguments of operators as plain, frozen data.
 
-Python's None, bool, int, float, complex, str, `...` and tuple stand for themselves; what else a
-call can hold has a class here. Nothing in an argument is callable and nothing names code.
+None, bool, int, float, complex, str, `...` and tuple are used directly; this module has classes for
+all other kinds of arguments. Arguments contain neither callables nor names of code.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class Ref:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListArg:
-    """A Python list among the arguments; a tuple is a plain tuple (indexing tells them apart)."""
+    """A Python list among the arguments, as opposed to a tuple, which indexes differently."""
 
     items: tuple[Arg, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DictArg:
-    """A dictionary with text keys, in order."""
+    """A dictionary with string keys, in order."""
 
     items: tuple[tuple[str, Arg], ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SliceArg:
-    """A slice, whose parts are integers, references or None."""
+    """A slice whose parts are integers, references or None."""
 
     start: Arg
     stop: Arg
@@ -59,7 +59,7 @@ class Named:
 
 
 Literal: TypeAlias = bool | int | float | complex | str | EllipsisType | None
-# Classes rather than one text: whoever resolves the annotation elsewhere lacks their names.
+# A Union of classes, because string annotations could not be resolved in other modules.
 Arg: TypeAlias = Union[Literal, Ref, ListArg, DictArg, SliceArg, Named, tuple["Arg", ...]]  # noqa: UP007
 """An argument of an operator, or the structure of a sample's outputs."""
 
@@ -97,7 +97,7 @@ def iterate_leaves(outputs: Any) -> Iterator[Any]:
 
 
 def map_refs(arg: Any, replace: Callable[[int], Any]) -> Any:
-    """Return `arg` with `replace(index)` in the place of each reference.
+    """Replace each reference in `arg` by `replace(index)`.
 
     >>> map_refs((Ref(0), ListArg((Ref(1), 2))), lambda index: Ref(index + 10))
     (Ref(index=10), ListArg(items=(Ref(index=11), 2)))
@@ -116,7 +116,7 @@ def map_refs(arg: Any, replace: Callable[[int], Any]) -> Any:
 
 
 def find_problem(arg: Any, num_values: int, depth: int = 0) -> str | None:
-    """Say what is wrong with an argument that may use values 0 to `num_values - 1`, or None."""
+    """Return the problem of an argument that may use values 0 to `num_values - 1`, or None."""
     kind = type(arg)
     if arg is None or arg is Ellipsis or kind in (bool, float, complex):
         return None
@@ -131,7 +131,7 @@ def find_problem(arg: Any, num_values: int, depth: int = 0) -> str | None:
     if kind is str:
         if len(arg) <= MAX_TEXT_LENGTH:
             return None
-        return f"has text of more than {MAX_TEXT_LENGTH} characters"
+        return f"has a string of more than {MAX_TEXT_LENGTH} characters"
     if kind is Named:
         if arg.kind in NAMED_KINDS and _NAMED.match(arg.name):
             return None
@@ -148,9 +148,9 @@ def find_problem(arg: Any, num_values: int, depth: int = 0) -> str | None:
     elif kind is DictArg:
         keys = [key for key, _ in arg.items]
         if any(type(key) is not str for key in keys):
-            return "has a dictionary with a key that is not text"
+            return "has a dictionary with a key that is not a string"
         if len(set(keys)) != len(keys):
-            return "has a dictionary with one key twice"
+            return "has a dictionary with a repeated key"
         children = tuple(part for pair in arg.items for part in pair)
     else:
         return f"has an argument of type `{kind.__name__}`"

@@ -1,4 +1,4 @@
-"""What holds for every sample, whether it came from a directory, a row or a live model."""
+"""Invariants of all samples, whether from a directory, a row or a live model."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 MAX_RANK = 64
 MAX_VALUES = 1_000_000
 MAX_SOURCE_LENGTH = 200_000
-"""Characters of the source of one custom operator."""
+"""Limit in characters for the source of a custom operator."""
 
 _TENSOR_ROLES = frozenset(ROLES) - {"symbol", "scalar"}
 _ALWAYS_FIT = frozenset((type(None), bool, float))
-"""Types of arguments of which all may be used."""
+"""Types of arguments whose values are all valid."""
 
 SCALAR_DTYPES = ("int64", "float64", "bool")
-"""Of inputs that are Python numbers."""
+"""Dtypes of inputs that are Python numbers."""
 
 _TARGET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 _KEYWORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}\Z")
 _QUALIFIED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}::[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _OWN_LIBRARIES = frozenset({"aten", "prim", "prims"})
-"""Libraries of operators whose names only the operator table gives a meaning."""
+"""Libraries whose operators are defined only by the operator table."""
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]*(/[A-Za-z0-9_][A-Za-z0-9_.+=@-]*)*\Z")
 
 
 def check_sample(sample: Sample) -> None:
-    """Check every invariant of a sample.
+    """Check all invariants of a sample.
 
     Raises:
-        SampleError: one is broken; the message names the operator or input.
+        SampleError: an invariant is violated; the message names the operator or input.
     """
     _Checker(sample).check()
 
@@ -57,10 +57,10 @@ class _Checker:
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self.symbol_names = frozenset(symbol.name for symbol in sample.symbols)
-        self._known_targets: set[str] = set()
-        # By identity: the sample holds them all. What an operator may use, later ones may as well.
-        self._known_values: set[int] = set()
-        self._known_args: set[int] = set()
+        self._checked_targets: set[str] = set()
+        # Identities are safe while the sample lives; later operators may use more values.
+        self._checked_values: set[int] = set()
+        self._checked_args: set[int] = set()
 
     def check(self) -> None:
         sample = self.sample
@@ -84,9 +84,9 @@ class _Checker:
             raise self._error("the sample", f"has more than {MAX_VALUES} values", ())
         self._check_symbols()
         self._check_custom_operators()
-        for index, each in enumerate(sample.inputs):
-            if not self._is_plain(each):
-                self._check_input(index, each)
+        for index, argument in enumerate(sample.inputs):
+            if not self._is_plain(argument):
+                self._check_input(index, argument)
         for index, op in enumerate(sample.ops):
             self._check_op(index, op, num_inputs + index)
         self._check_arg(sample.outputs, "the output structure", num_inputs + len(sample.ops))
@@ -110,38 +110,40 @@ class _Checker:
 
     def _check_custom_operators(self) -> None:
         names = set()
-        for each in self.sample.custom_operators:
-            if type(each.name) is not str or not _QUALIFIED_NAME.match(each.name):
+        for operator in self.sample.custom_operators:
+            if type(operator.name) is not str or not _QUALIFIED_NAME.match(operator.name):
                 raise self._error(
-                    "a custom operator", f"has the name {each.name!r}"[:100], ("`library::name`",)
+                    "a custom operator",
+                    f"has the name {operator.name!r}"[:100],
+                    ("`library::name`",),
                 )
-            where = f"the custom operator `{each.name}`"
-            if each.name.partition("::")[0] in _OWN_LIBRARIES:
-                raise self._error(where, "has the name of an operator of torch itself", ())
-            if each.name in names:
-                raise self._error(where, "is there twice", ())
-            names.add(each.name)
-            self._check_text(each.schema, where)
-            if type(each.source) is not str or len(each.source) > MAX_SOURCE_LENGTH:
+            where = f"the custom operator `{operator.name}`"
+            if operator.name.partition("::")[0] in _OWN_LIBRARIES:
+                raise self._error(where, "has a name reserved for torch's own operators", ())
+            if operator.name in names:
+                raise self._error(where, "is defined twice", ())
+            names.add(operator.name)
+            self._check_text(operator.schema, where)
+            if type(operator.source) is not str or len(operator.source) > MAX_SOURCE_LENGTH:
                 raise self._error(
                     where, f"has source of more than {MAX_SOURCE_LENGTH} characters", ()
                 )
-            if type(each.source_hash) is not str or not _SHA256.match(each.source_hash):
+            if type(operator.source_hash) is not str or not _SHA256.match(operator.source_hash):
                 raise self._error(
-                    where, f"has the source hash {each.source_hash!r}"[:100],
+                    where, f"has the source hash {operator.source_hash!r}"[:100],
                     ("64 hexadecimal digits",),
                 )  # fmt: skip
 
-    def _is_plain(self, each: Input) -> bool:
-        """Tell whether an input is a tensor of integer sizes without elements that is right."""
-        value = each.value
+    def _is_plain(self, argument: Input) -> bool:
+        """Return whether an input is a valid tensor with integer sizes and without stored data."""
+        value = argument.value
         shape = value.shape
         return (
-            each.role in _TENSOR_ROLES
-            and each.data is None
-            and type(each.source_name) is type(each.device) is str
-            and len(each.source_name) <= MAX_TEXT_LENGTH
-            and len(each.device) <= MAX_TEXT_LENGTH
+            argument.role in _TENSOR_ROLES
+            and argument.data is None
+            and type(argument.source_name) is type(argument.device) is str
+            and len(argument.source_name) <= MAX_TEXT_LENGTH
+            and len(argument.device) <= MAX_TEXT_LENGTH
             and value.dtype in ITEM_SIZE_BYTES
             and value.stride is None
             and type(shape) is tuple
@@ -149,62 +151,64 @@ class _Checker:
             and all([type(dim) is int and 0 <= dim <= INT64_MAX for dim in shape])
         )
 
-    def _check_input(self, index: int, each: Input) -> None:
+    def _check_input(self, index: int, argument: Input) -> None:
         where = f"input {index}"
-        if each.role not in ROLES:
-            raise self._error(where, f"has role {each.role!r}", ROLES)
-        for text in (each.source_name, each.device):
+        if argument.role not in ROLES:
+            raise self._error(where, f"has role {argument.role!r}", ROLES)
+        for text in (argument.source_name, argument.device):
             if type(text) is not str or len(text) > MAX_TEXT_LENGTH:
                 self._check_text(text, where)
-        if each.role == "symbol":
-            if not each.source_name:
+        if argument.role == "symbol":
+            if not argument.source_name:
                 raise self._error(where, "is a symbol without a name", ())
-            self._check_expression(each.source_name, where)
+            self._check_expression(argument.source_name, where)
             return
-        if each.value.dtype is None or each.value.shape is None:
+        if argument.value.dtype is None or argument.value.shape is None:
             raise self._error(where, "has no dtype or no shape", ())
-        if id(each.value) not in self._known_values:
-            self._check_value(each.value, where)
-            self._known_values.add(id(each.value))
-        if each.data is not None:
+        if id(argument.value) not in self._checked_values:
+            self._check_value(argument.value, where)
+            self._checked_values.add(id(argument.value))
+        if argument.data is not None:
             expected = (
-                math.prod(self.sample.shape_of(each.value) or ())
-                * ITEM_SIZE_BYTES[each.value.dtype]
+                math.prod(self.sample.shape_of(argument.value) or ())
+                * ITEM_SIZE_BYTES[argument.value.dtype]
             )
-            if len(each.data) != expected:
+            if len(argument.data) != expected:
                 raise self._error(
-                    where, f"stores {len(each.data)} bytes of data where it has {expected}", ()
+                    where, f"stores {len(argument.data)} bytes of data instead of {expected}", ()
                 )
-        elif each.role == "scalar":
+        elif argument.role == "scalar":
             raise self._error(where, "is a scalar without data", ())
-        if each.role == "scalar":
-            if each.value.shape != ():
+        if argument.role == "scalar":
+            if argument.value.shape != ():
                 raise self._error(
-                    where, f"is a scalar of shape {each.value.shape!r}"[:120], ("()",)
+                    where, f"is a scalar of shape {argument.value.shape!r}"[:120], ("()",)
                 )
-            if each.value.dtype not in SCALAR_DTYPES:
-                raise self._error(where, f"is a scalar of dtype {each.value.dtype}", SCALAR_DTYPES)
+            if argument.value.dtype not in SCALAR_DTYPES:
+                raise self._error(
+                    where, f"is a scalar of dtype {argument.value.dtype}", SCALAR_DTYPES
+                )
 
     def _check_op(self, index: int, op: Op, own_value: int) -> None:
-        if op.target not in self._known_targets:
+        if op.target not in self._checked_targets:
             if not _TARGET.match(op.target) or len(op.target) > 200:
                 raise self._error(f"op {index}", f"has the target {op.target[:80]!r}", ())
-            self._known_targets.add(op.target)
+            self._checked_targets.add(op.target)
         if type(op.module) is not str or len(op.module) > MAX_TEXT_LENGTH:
             self._check_text(op.module, self._where(index))
         for arg in op.args:
-            # Nearly all are references and plain literals, of which most of the time is made.
+            # A fast path for references and plain literals, which are nearly all arguments.
             if type(arg) is Ref:
                 if type(arg.index) is int and 0 <= arg.index < own_value:
                     continue
             elif (
                 type(arg) in _ALWAYS_FIT
                 or (type(arg) is int and INT64_MIN <= arg <= INT64_MAX)
-                or id(arg) in self._known_args
+                or id(arg) in self._checked_args
             ):
                 continue
             self._check_arg(arg, self._where(index), own_value)
-            self._known_args.add(id(arg))
+            self._checked_args.add(id(arg))
         if op.kwargs:
             where = self._where(index)
             for keyword, arg in op.kwargs:
@@ -212,11 +216,11 @@ class _Checker:
                     raise self._error(where, f"has the keyword {keyword[:80]!r}", ())
                 self._check_arg(arg, where, own_value)
             if len({keyword for keyword, _ in op.kwargs}) != len(op.kwargs):
-                raise self._error(where, "gives one keyword twice", ())
+                raise self._error(where, "has a repeated keyword", ())
         for value in op.results or ():
-            if id(value) not in self._known_values:
+            if id(value) not in self._checked_values:
                 self._check_value(value, self._where(index))
-                self._known_values.add(id(value))
+                self._checked_values.add(id(value))
 
     def _where(self, index: int) -> str:
         return f"op {index} (`{self.sample.ops[index].target}`)"
@@ -235,7 +239,7 @@ class _Checker:
 
     def _check_expression(self, text: str, where: str) -> None:
         if type(text) is not str:
-            raise self._error(where, f"has {type(text).__name__} where text is expected", ())
+            raise self._error(where, f"has a {type(text).__name__} instead of a string", ())
         unknown = free_symbols(text) - self.symbol_names
         if unknown:
             raise self._error(
@@ -244,13 +248,13 @@ class _Checker:
 
     def _check_text(self, text: str, where: str) -> None:
         if type(text) is not str or len(text) > MAX_TEXT_LENGTH:
-            raise self._error(where, f"has text of more than {MAX_TEXT_LENGTH} characters", ())
+            raise self._error(where, f"has a string of more than {MAX_TEXT_LENGTH} characters", ())
 
     def _check_arg(self, arg: Any, where: str, own_value: int) -> None:
         problem = find_problem(arg, own_value)
         if problem:
             raise self._error(where, problem, ())
 
-    def _error(self, where: str, what: str, accepted: tuple[str, ...]) -> SampleError:
+    def _error(self, where: str, problem: str, accepted: tuple[str, ...]) -> SampleError:
         tail = f" (accepted: {', '.join(accepted)})" if accepted else ""
-        return SampleError(f"In sample `{self.sample.id}`, {where} {what}{tail}.")
+        return SampleError(f"In sample `{self.sample.id}`, {where} {problem}{tail}.")

@@ -1,4 +1,4 @@
-"""What was found by looking through samples, kept for as long as they live."""
+"""Computed values attached to samples for their lifetime."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ T = TypeVar("T")
 
 
 class PerSample(Generic[T]):
-    """Values by the identity of samples: to compare or to hash a large one takes too long.
+    """A mapping of samples to values by identity, because comparing or hashing samples is slow.
 
-    >>> known = PerSample[int]()
+    >>> counts = PerSample[int]()
     >>> sample = Sample("example/empty", "torch", "other", (), (), ())
-    >>> known.put(sample, 0), known.get(sample)
+    >>> counts.put(sample, 0), counts.get(sample)
     (0, 0)
-    >>> known.get(Sample("example/empty", "torch", "other", (), (), ())) is None
+    >>> counts.get(Sample("example/empty", "torch", "other", (), (), ())) is None
     True
     """
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[weakref.ref[Sample], T]] = {}
+        self._entries: dict[int, tuple[weakref.ref[Sample], T]] = {}
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._entries)
 
     def get(self, sample: Sample) -> T | None:
-        """Return what was put for this very sample; None if nothing was."""
-        known = self._found.get(id(sample))
-        return None if known is None or known[0]() is not sample else known[1]
+        """Return the value stored for this sample object, or None."""
+        entry = self._entries.get(id(sample))
+        return None if entry is None or entry[0]() is not sample else entry[1]
 
-    def put(self, sample: Sample, found: T) -> T:
-        """Keep `found` until the sample is gone, and return it."""
-        # At the end of the interpreter a module's names are gone before its samples are, so what
-        # a dying sample calls is at hand here.
-        key, forget = id(sample), self._found.pop
-        self._found[key] = (weakref.ref(sample, lambda _: forget(key, None)), found)
-        return found
+    def put(self, sample: Sample, value: T) -> T:
+        """Store a value for the lifetime of the sample, and return it."""
+        # Bound to locals, because module globals may be gone when samples are finalized at exit.
+        key, forget = id(sample), self._entries.pop
+        self._entries[key] = (weakref.ref(sample, lambda _: forget(key, None)), value)
+        return value

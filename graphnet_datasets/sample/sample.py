@@ -1,11 +1,11 @@
 """`Sample`: one computational graph as plain, frozen, framework-neutral data.
 
-Values are numbered in the order in which they come to be: the inputs first, in argument order,
-then one value per operator. `Ref(i)` stands for value `i`. An operator that gives several tensors
-gives one value, a tuple, which later operators take apart (`operator.getitem`), as in torch.fx.
+Values are numbered in order of creation: the inputs first, in argument order, then one value per
+operator. `Ref(i)` refers to value `i`. An operator with several result tensors creates one value, a
+tuple, which later operators take apart (`operator.getitem`), as in torch.fx.
 
-All that is checked here holds for every sample, whether it came from a directory, a row or a live
-model; what a target means, and whether it may run, is the business of a framework's operator table.
+The checks here apply to every sample, whether from a directory, a row or a live model. The meaning
+of a target, and whether it may run, are defined by a framework's operator table.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .vocabulary import ITEM_SIZE_BYTES, Calibration, Framework, Kind, Origin, R
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Value:
-    """What is known of one SSA value without running the graph.
+    """The dtype, shape and strides of an SSA value, as far as known without running the graph.
 
-    `dtype` is a key of `ITEM_SIZE_BYTES`, or None where the value is not a tensor or unknown.
-    `shape` holds integers and expressions over the sample's symbols, or is None if unknown.
-    `stride` is in elements; None means contiguous or unknown.
+    `dtype` is a key of `ITEM_SIZE_BYTES`, or None for unknown dtypes and values that are not
+    tensors. `shape` has integers and expressions over the sample's symbols, or equals None if
+    unknown. `stride` is in elements; None means contiguous or unknown.
     """
 
     dtype: str | None = None
@@ -47,8 +47,7 @@ def _is_symbolic(value: Value) -> bool:
 class Statistics:
     """Statistics of a tensor's elements, from which inputs are drawn.
 
-    `is_measured` is False where no real tensor was seen and the numbers are the defaults of the
-    tensor's role.
+    `is_measured` is False if the numbers are defaults of the tensor's role, without a real tensor.
     """
 
     mean: float | None = None
@@ -62,11 +61,10 @@ class Statistics:
 class Input:
     """One argument of the graph: a data input, a weight, a constant, a symbol or a scalar.
 
-    `data` holds the elements as little-endian bytes in row-major order where they are stored, and
-    otherwise is None. `calibrated` are statistics that `calibrate` found: the elements are drawn by
-    them, while `statistics` and `data` stay as the record of what was there. A `symbol` has the
-    name of its symbol in `source_name`; a `scalar` has dtype int64, float64 or bool, shape () and
-    data.
+    `data` are stored elements as little-endian bytes in row-major order, or None. `calibrated` are
+    statistics found by `calibrate`, from which elements are drawn; `statistics` and `data` remain
+    as recorded. A `symbol` has its symbol's name in `source_name`. A `scalar` has dtype int64,
+    float64 or bool, shape () and data.
     """
 
     role: Role
@@ -79,7 +77,7 @@ class Input:
 
     @property
     def origin(self) -> Origin:
-        """Where the statistics come from that the elements are drawn by."""
+        """The origin of the statistics from which the elements are drawn."""
         if self.calibrated is not None:
             return "calibrated"
         is_recorded = self.statistics is not None and self.statistics.is_measured
@@ -90,9 +88,8 @@ class Input:
 class Op:
     """One node: the call of `target`, a name in the operator table of the sample's framework.
 
-    `results` has one `Value` per tensor that the call gives (several for a tuple, none for an
-    operator without a value), or is None where nothing was recorded. `module` is the dotted path
-    of the module that the call came from, or "".
+    `results` has one `Value` per result tensor (several for a tuple, empty without results), or
+    equals None if nothing was recorded. `module` is the dotted path of the calling module, or "".
     """
 
     target: str
@@ -104,12 +101,12 @@ class Op:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CustomOperator:
-    """An operator that the table of its framework lacks, with the Python text that defines it.
+    """An operator missing from the table of its framework, with its Python source code.
 
-    `name` is qualified (`mylib::scale`) and `schema` says arguments and results in the language of
-    torch's operators (`(Tensor x, float factor) -> Tensor`). Running `source` registers the
-    operator, which `materialize` does under `trust_remote_code=True` alone, and only where
-    `source_hash` is the SHA-256 of the text (see `hash_source`).
+    `name` is qualified (`mylib::scale`), and `schema` declares arguments and results in the syntax
+    of torch operators (`(Tensor x, float factor) -> Tensor`). Running `source` registers the
+    operator. `materialize` does so only under `trust_remote_code=True`, and only if `source_hash`
+    is the SHA-256 of the source (see `hash_source`).
     """
 
     name: str
@@ -119,12 +116,12 @@ class CustomOperator:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the source is the one whose hash was recorded."""
+        """True if the source matches the recorded hash."""
         return hash_source(self.source) == self.source_hash
 
 
 def hash_source(source: str) -> str:
-    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits.
+    """Return the SHA-256 of a string in UTF-8 as hexadecimal digits.
 
     >>> hash_source("import torch")[:16]
     'cf1070d3a16f24b2'
@@ -134,7 +131,7 @@ def hash_source(source: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Symbol:
-    """A symbolic dimension with the size it had when captured and its range (None: open)."""
+    """A symbolic dimension with its size at capture and its range (None for unbounded)."""
 
     name: str
     hint: int
@@ -144,7 +141,7 @@ class Symbol:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Constraint:
-    """A relation between two expressions over the symbols, which every workload must meet."""
+    """A relation between two expressions over symbols, which every workload must satisfy."""
 
     left: str
     relation: Relation
@@ -153,12 +150,12 @@ class Constraint:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a sample comes from, as far as it is known; "" and None mean unknown.
+    """The origin of a sample, as far as known; "" and None mean unknown.
 
-    `metadata` is a JSON object with what the source recorded and this class has no field for.
-    `faults` names what is known to be wrong in the record (marked, never repaired silently).
-    `parent_ops` are the operators of the sample `parent_id` that this one was cut out of, by
-    position, and `num_occurrences` says how often it occurs where equal ones were merged.
+    `metadata` is a JSON object of recorded data without a field in this class. `faults` lists known
+    errors in the record, which are marked but not repaired. `parent_ops` are the positions of the
+    operators in the sample `parent_id` from which this sample was cut, and `num_occurrences` counts
+    the occurrences of merged equal samples.
     """
 
     source: str = ""
@@ -208,16 +205,15 @@ def _describe_tensor(value: Value) -> str:
 class Sample:
     """One computational graph.
 
-    `id` is unique in a dataset and reads like a path (`timm/resnet18`). `kind` is `graph` for a
-    whole captured graph; derived samples name what they are (`subgraph`, `backward`, …: `KINDS`).
-    `outputs` is the structure that the graph returns, with a `Ref` wherever a value stands.
-    `custom_operators` are those that the graph calls and the operator table lacks. `calibration`
-    says what `calibrate` did: nothing was tried (""), nothing needed a change (`unneeded`), inputs
-    were given calibrated statistics (`calibrated`), or those that were found at other sizes or for
-    another graph of the same weights, with which this one was not run (`shared`).
+    `id` is unique in a dataset and resembles a path (`timm/resnet18`). `kind` is `graph` for a
+    whole captured graph, and another of `KINDS` for derived samples (`subgraph`, `backward`, …).
+    `outputs` is the returned structure, with a `Ref` for each value. `custom_operators` are called
+    operators that are missing from the operator table. `calibration` is the result of `calibrate`:
+    not tried (""), no change needed (`unneeded`), inputs with calibrated statistics (`calibrated`),
+    or statistics found at other sizes or for another graph with the same weights (`shared`).
 
     Raises:
-        SampleError: an invariant is broken; the message names the operator or input.
+        SampleError: an invariant is violated; the message names the operator or input.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> relu = Sample(
@@ -245,14 +241,14 @@ class Sample:
         check_sample(self)
 
     def __repr__(self) -> str:
-        """Return a line of what people ask first; the fields show the rest.
+        """Return a one-line summary.
 
         >>> Sample("example/identity", "torch", "other",
         ...     (Input("input", Value("float32", (2, 3))),), (), None)
         Sample('example/identity', torch, 0 operators, 0 parameters, inputs float32[2, 3])
         """
-        shown = [each for each in self.inputs if each.role == "input"]
-        texts = [_describe_tensor(each.value) for each in shown[:_MAX_INPUTS_SHOWN]]
+        shown = [argument for argument in self.inputs if argument.role == "input"]
+        texts = [_describe_tensor(argument.value) for argument in shown[:_MAX_INPUTS_SHOWN]]
         if len(shown) > _MAX_INPUTS_SHOWN:
             texts.append(f"and {len(shown) - _MAX_INPUTS_SHOWN} more")
         operators = "1 operator" if self.num_ops == 1 else f"{self.num_ops:,} operators"
@@ -262,7 +258,7 @@ class Sample:
         )
 
     def _repr_html_(self) -> str:
-        """Return the line and the folded graph as a picture, for notebooks."""
+        """Return the summary and an image of the folded graph, for notebooks."""
         from ..report.graph_picture import draw_graph
 
         text = f"<div><p><code>{html.escape(repr(self))}</code></p>{draw_graph(self)}</div>"
@@ -275,15 +271,15 @@ class Sample:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the graph is known to run at other sizes than those of its capture.
+        """True if the graph is known to run at other sizes than at capture.
 
-        That is so where a symbol is an input of its own, or where a dimension of an input depends
-        on a symbol and a recorded result follows it. Symbols that are declared while the graph has
-        the sizes as literals (GraphNet declares two for almost every graph) make nothing dynamic.
+        This requires a symbol input, or an input dimension that depends on a symbol together with a
+        recorded result that does. Declared symbols alone are not enough, because a graph may have
+        the sizes as literals (GraphNet declares two symbols for almost every graph).
         """
-        if any(each.role == "symbol" for each in self.inputs):
+        if any(argument.role == "symbol" for argument in self.inputs):
             return True
-        if not self.symbols or not any(_is_symbolic(each.value) for each in self.inputs):
+        if not self.symbols or not any(_is_symbolic(argument.value) for argument in self.inputs):
             return False
         return any(_is_symbolic(value) for op in self.ops for value in op.results or ())
 
@@ -292,37 +288,37 @@ class Sample:
         """The canonical argument names, generated from role and order (`parameter_0`, …)."""
         counts: dict[str, int] = {}
         names = []
-        for each in self.inputs:
-            position = counts.get(each.role, 0)
-            counts[each.role] = position + 1
-            names.append(f"{each.role}_{position}")
+        for argument in self.inputs:
+            position = counts.get(argument.role, 0)
+            counts[argument.role] = position + 1
+            names.append(f"{argument.role}_{position}")
         return tuple(names)
 
     @functools.cached_property
     def hints(self) -> dict[str, int]:
-        """The size that each symbol had when the sample was captured."""
+        """The size of each symbol at capture."""
         return {symbol.name: symbol.hint for symbol in self.symbols}
 
     @functools.cached_property
     def custom_operators_by_target(self) -> dict[str, CustomOperator]:
-        """The custom operators by the targets under which operators of torch call them."""
+        """The custom operators by the targets of their calls in torch."""
         return {
-            f"torch.ops.{each.name.replace('::', '.')}{overload}": each
-            for each in self.custom_operators
+            f"torch.ops.{operator.name.replace('::', '.')}{overload}": operator
+            for operator in self.custom_operators
             for overload in ("", ".default")
         }
 
     @functools.cached_property
     def op_refs(self) -> tuple[tuple[int, ...], ...]:
-        """For each operator, the values that it takes, left to right."""
+        """The values that each operator uses, left to right."""
         return tuple([_refs_of(op) for op in self.ops])
 
     @functools.cached_property
     def last_uses(self) -> tuple[int, ...]:
-        """For each value, the operator that uses it last.
+        """The last operator that uses each value.
 
-        A value that no operator uses dies where it was made: at its own operator, or at -1 for an
-        input. One that the outputs hold has `len(ops)`: it outlives the graph.
+        An unused value is assigned its own operator, or -1 for an input. A value in the outputs is
+        assigned `len(ops)`, since it outlives the graph.
         """
         first_op = len(self.inputs)
         last = [-1] * first_op + list(range(self.num_ops))
@@ -335,9 +331,9 @@ class Sample:
 
     @functools.cached_property
     def dying_values(self) -> tuple[tuple[int, ...], ...]:
-        """For each operator, the values that nothing needs after it, its own among them.
+        """The values that are no longer needed after each operator, including its own.
 
-        Inputs that no operator takes are in none, nor is what the outputs hold.
+        Unused inputs and outputs of the graph do not occur.
         """
         dying: list[list[int]] = [[] for _ in self.ops]
         for value, last_use in enumerate(self.last_uses):
@@ -357,23 +353,25 @@ class Sample:
     @functools.cached_property
     def num_params(self) -> int:
         """Number of elements in all parameters."""
-        return sum(self._num_elements(each) for each in self.inputs if each.role == "parameter")
+        return sum(
+            self._num_elements(argument) for argument in self.inputs if argument.role == "parameter"
+        )
 
     @functools.cached_property
     def input_bytes(self) -> int:
-        """Bytes of all tensors that the graph takes, weights included."""
+        """Bytes of all input tensors, including weights."""
         return sum(
-            self._num_elements(each) * ITEM_SIZE_BYTES[each.value.dtype]
-            for each in self.inputs
-            if each.value.dtype is not None and each.role not in ("symbol", "scalar")
+            self._num_elements(argument) * ITEM_SIZE_BYTES[argument.value.dtype]
+            for argument in self.inputs
+            if argument.value.dtype is not None and argument.role not in ("symbol", "scalar")
         )
 
-    def _num_elements(self, each: Input) -> int:
-        return math.prod(self.shape_of(each.value) or ())
+    def _num_elements(self, argument: Input) -> int:
+        return math.prod(self.shape_of(argument.value) or ())
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Sample:
-        """Return the sample that a row of the `graphs` table holds (see `schema`)."""
+        """Return the sample of a row of the `graphs` table (see `schema`)."""
         from ..schema import sample_from_row
 
         return sample_from_row(row)
@@ -385,7 +383,7 @@ class Sample:
         return sample_to_row(self)
 
     def to_source(self) -> str:
-        """Return Python text for people to read; nothing in this library ever runs it."""
+        """Return Python source code for reading; this library never runs it."""
         from ..frameworks import print_source
 
         return print_source(self)

@@ -1,4 +1,4 @@
-"""Symbolic dimensions: a small arithmetic grammar that is parsed and evaluated, never executed.
+"""Symbolic dimensions in a small arithmetic grammar, parsed and evaluated without `eval`.
 
 A dimension is a non-negative integer or an expression over the symbols of its sample, for example
 `s0`, `2*s0 + 1` or `(s1 - 1)//16 + 1`. The grammar is integers, symbol names, `+ - * // % **`,
@@ -17,19 +17,19 @@ from typing import TypeAlias
 from ..errors import SymbolError
 
 Dim: TypeAlias = int | str
-"""A dimension: an integer, or an expression over symbols as text."""
+"""A dimension: an integer, or a string with an expression over symbols."""
 
 MAX_EXPRESSION_LENGTH = 1_000
-"""Characters; the longest expression in 2,495 upstream samples has fewer than 100."""
+"""Limit in characters; the longest expression in 2,495 upstream samples has fewer than 100."""
 
 MAX_MAGNITUDE = 2**63 - 1
 """Dimensions and their intermediate results fit in a signed 64-bit integer."""
 
 MAX_DEPTH = 64
-"""Nesting of an expression; sums and products of many terms nest one level a term."""
+"""Nesting limit; sums and products of many terms add one level per term."""
 
 _ALPHABET = re.compile(r"[A-Za-z0-9_.+\-*/%(), ]*\Z")
-"""Without `#`, quotes and line ends: an expression is printed into lines of source text."""
+"""Without `#`, quotes and newlines, because expressions are printed into source code."""
 _SYMBOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 
 
@@ -67,16 +67,16 @@ _FUNCTIONS: dict[str, Callable[..., int]] = {
 
 
 def is_symbol_name(text: str) -> bool:
-    """Tell whether `text` can name a symbol: an identifier of at most 64 ASCII characters."""
+    """Return whether `text` is a valid symbol name: an identifier of up to 64 ASCII characters."""
     return bool(_SYMBOL_NAME.match(text)) and text not in _FUNCTIONS
 
 
 @functools.lru_cache(maxsize=4096)
 def free_symbols(expression: str) -> frozenset[str]:
-    """Return the names of the symbols in `expression`, after checking it against the grammar.
+    """Return the symbols in `expression`, after checking it against the grammar.
 
     Raises:
-        SymbolError: the text is not in the grammar.
+        SymbolError: the expression is not in the grammar.
 
     >>> sorted(free_symbols("2*s0 + Max(s1, 1)"))
     ['s0', 's1']
@@ -87,11 +87,11 @@ def free_symbols(expression: str) -> frozenset[str]:
 
 
 def evaluate(dimension: Dim, values: Mapping[str, int]) -> int:
-    """Return the integer that `dimension` has when each symbol has its value in `values`.
+    """Evaluate a dimension to an integer with the symbols' values in `values`.
 
     Raises:
-        SymbolError: the text is not in the grammar, a symbol has no value, a division by zero, or
-            a result beyond 64 bits.
+        SymbolError: the expression is not in the grammar, a symbol has no value, or evaluation
+            divides by zero or exceeds 64 bits.
 
     >>> evaluate("(s0 - 1)//16 + 1", {"s0": 224})
     14
@@ -106,18 +106,19 @@ def _parse(expression: str) -> ast.Expression:
     if len(expression) > MAX_EXPRESSION_LENGTH:
         raise SymbolError(
             f"A symbolic dimension has {len(expression)} characters; at most "
-            f"{MAX_EXPRESSION_LENGTH} are accepted."
+            f"{MAX_EXPRESSION_LENGTH} are accepted. Simplify it."
         )
     if not _ALPHABET.match(expression):
         raise SymbolError(
-            f"{expression[:80]!r} is not a symbolic dimension: it has a character beside letters, "
-            "digits and `_.+-*/%(),` on one line."
+            f"{expression[:80]!r} is not a symbolic dimension. Use only letters, digits and "
+            "`_.+-*/%(),` on one line."
         )
     try:
         tree = ast.parse(expression.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise SymbolError(
-            f"`{expression[:80]}` is not a symbolic dimension: it is not an expression."
+            f"`{expression[:80]}` is not a symbolic dimension, because it is not an expression. "
+            "Correct its syntax."
         ) from error
     level: list[ast.AST] = [tree.body]
     for _ in range(MAX_DEPTH):
@@ -125,8 +126,8 @@ def _parse(expression: str) -> ast.Expression:
         if not level:
             return tree
     raise SymbolError(
-        f"`{expression[:80]}` … is nested more than {MAX_DEPTH} levels deep, which no dimension of "
-        "a real graph is."
+        f"`{expression[:80]}` … is nested more than {MAX_DEPTH} levels deep. Simplify the "
+        "dimension."
     )
 
 
@@ -153,7 +154,9 @@ def _evaluate(node: ast.expr, expression: str, values: Mapping[str, int]) -> int
         return _bounded(node.value, expression)
     if isinstance(node, ast.Name):
         if node.id not in values:
-            raise SymbolError(f"`{expression}` names the symbol `{node.id}`, which has no value.")
+            raise SymbolError(
+                f"`{expression}` uses the symbol `{node.id}`, which has no value. Pass its value."
+            )
         return values[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_evaluate(node.operand, expression, values)
@@ -167,13 +170,14 @@ def _evaluate(node: ast.expr, expression: str, values: Mapping[str, int]) -> int
             return _bounded(_FUNCTIONS[call[0]](*arguments), expression)
     except (ZeroDivisionError, OverflowError, TypeError) as error:
         raise SymbolError(
-            f"`{expression}` has no integer value at {dict(values)}: {type(error).__name__}."
+            f"`{expression}` has no integer value at {dict(values)}: {type(error).__name__}. "
+            "Correct the expression or the values."
         ) from error
     raise _outside_grammar(expression, node)
 
 
 def _function_call(node: ast.expr) -> tuple[str, list[ast.expr]] | None:
-    """Return the function's name and its arguments if `node` calls a function of the grammar."""
+    """Return the name and arguments if `node` calls a function of the grammar, otherwise None."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return None
     if node.func.id not in _FUNCTIONS or node.keywords or not node.args:
@@ -183,12 +187,12 @@ def _function_call(node: ast.expr) -> tuple[str, list[ast.expr]] | None:
 
 def _bounded(value: int, expression: str) -> int:
     if abs(value) > MAX_MAGNITUDE:
-        raise SymbolError(f"`{expression[:80]}` goes beyond 64 bits.")
+        raise SymbolError(f"`{expression[:80]}` exceeds 64 bits. Use smaller numbers.")
     return value
 
 
 def _outside_grammar(expression: str, node: ast.expr) -> SymbolError:
     return SymbolError(
         f"`{expression[:80]}` is not a symbolic dimension: `{type(node).__name__}` is outside the "
-        "grammar (integers, symbols, + - * // % **, Max, Min, FloorDiv, CeilDiv, Mod)."
+        "grammar. Use integers, symbols, + - * // % **, Max, Min, FloorDiv, CeilDiv and Mod."
     )

@@ -1,10 +1,10 @@
-"""Names of operators as samples hold them."""
+"""Names of operators in samples."""
 
 from __future__ import annotations
 
 
 def base_name(target: str) -> str:
-    """Return the name of an operator without namespace and overload, whatever a row says it is.
+    """Return the name of an operator without namespace and overload, for any string.
 
     >>> base_name("torch.ops.aten.add_.Tensor"), base_name("paddle._C_ops.matmul")
     ('add_', 'matmul')

@@ -10,24 +10,24 @@ from typing import Literal, TypeAlias, get_args
 Framework: TypeAlias = Literal["torch", "paddle"]
 Task: TypeAlias = Literal["cv", "nlp", "audio", "multimodal", "scientific", "other"]
 Role: TypeAlias = Literal["input", "parameter", "buffer", "constant", "symbol", "scalar"]
-"""What an input is. `input`: data that changes from call to call. `parameter`, `buffer`: weights.
-`constant`: a tensor literal of the traced program. `symbol`: an integer that stands for a symbolic
-dimension. `scalar`: a Python number handed in at run time."""
+"""The role of an input. `input`: data that change with each call. `parameter`, `buffer`: weights.
+`constant`: a tensor literal of the traced program. `symbol`: the integer value of a symbolic
+dimension. `scalar`: a Python number passed at run time."""
 Relation: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
 Origin: TypeAlias = Literal["recorded", "initialised", "calibrated"]
-"""Where statistics come from. `recorded`: measured on the model's own tensors. `initialised`: the
-defaults of a role, where no real tensor was seen. `calibrated`: what makes them fit the values that
-arrive (see `calibrate`)."""
+"""The origin of statistics. `recorded`: measured on the model's own tensors. `initialised`: the
+defaults of a role, without a real tensor. `calibrated`: adjusted to the values that arrive at the
+tensor's operators (see `calibrate`)."""
 Calibration: TypeAlias = Literal["", "unneeded", "calibrated", "shared"]
 Kind: TypeAlias = Literal["graph", "subgraph", "joint", "forward", "backward"]
-"""What a sample is. `graph`: as captured. `subgraph`: operators cut out of one. `joint`: a graph
-with its gradients. `forward`, `backward`: the joint graph cut in two."""
+"""The kind of a sample. `graph`: as captured. `subgraph`: operators cut out of a graph. `joint`: a
+graph with its gradients. `forward`, `backward`: the two halves of a joint graph."""
 PartMethod: TypeAlias = Literal["sole_op", "rules", "inductor", "inductor_cuda", "repeats"]
-"""How a part of a graph was found (`transforms.subgraphs`)."""
+"""The method by which a part of a graph was found (`transforms.subgraphs`)."""
 
 FRAMEWORKS: tuple[str, ...] = get_args(Framework)
-"""The frameworks that come with the library; packages add others by an entry point."""
+"""The built-in frameworks; packages add others by entry points."""
 TASKS: tuple[str, ...] = get_args(Task)
 ROLES: tuple[str, ...] = get_args(Role)
 RELATIONS: tuple[str, ...] = get_args(Relation)
@@ -44,21 +44,25 @@ ITEM_SIZE_BYTES: Mapping[str, int] = {
     "complex32": 4, "complex64": 8, "complex128": 16,
     "quint8": 1, "qint8": 1, "qint32": 4,
 }  # fmt: skip
-"""Bytes per element of each dtype a value can have, under the dtype's canonical name."""
+"""Bytes per element of each possible dtype, by the dtype's canonical name."""
 
 FRAMEWORK_GROUP = "graphnet_datasets.frameworks"
-"""The entry points by which packages add frameworks; the value is the package with its modules."""
+"""The entry point group for frameworks of other packages; a value is a package name."""
 
 
 @functools.cache
 def framework_entry_points() -> Mapping[str, str]:
-    """Return the frameworks that installed packages add: name to package. None is imported."""
-    found = importlib.metadata.entry_points(group=FRAMEWORK_GROUP)
-    return {each.name: each.value for each in found if each.name not in FRAMEWORKS}
+    """Return the frameworks of installed packages, name to package, without importing them."""
+    entry_points = importlib.metadata.entry_points(group=FRAMEWORK_GROUP)
+    return {
+        entry_point.name: entry_point.value
+        for entry_point in entry_points
+        if entry_point.name not in FRAMEWORKS
+    }
 
 
 def framework_names() -> tuple[str, ...]:
-    """Return the names of all frameworks, those of this library first.
+    """Return the names of all frameworks, built-in frameworks first.
 
     >>> framework_names()[:2]
     ('torch', 'paddle')
@@ -67,7 +71,7 @@ def framework_names() -> tuple[str, ...]:
 
 
 def is_framework(name: str) -> bool:
-    """Tell whether a sample may be of the framework.
+    """Return whether a name is a supported framework.
 
     >>> is_framework("torch"), is_framework("tensorflow")
     (True, False)

@@ -1,4 +1,4 @@
-"""Arrow schemas of the tables, their registry, and the way between a sample and a row."""
+"""Arrow schemas of the tables, their registry, and conversion between samples and rows."""
 
 from .compiler_bugs import COMPILER_BUGS_SCHEMA, EXPECTED_FIELDS, ExpectedVerdict
 from .from_row import sample_from_row

@@ -1,4 +1,4 @@
-"""The tables beside a built dataset: which entries of its catalogs gave no row, and why."""
+"""Tables of catalog entries that are missing from a built dataset, with reasons."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ FAILURES_SCHEMA = _schema(
         pa.field("catalog_line", pa.string(), nullable=False),
     ],
 )
-"""A row is an entry of a catalog, or a graph of one, that is not in the dataset.
+"""A row is an entry of a catalog, or one of its graphs, that is not in the dataset.
 
-`stage` is where it ended: `build`, `capture` or `write`; `split` for a graph that was captured and
-would link two splits. `kind` is the class that docs count it by, `reason` what was said.
+`stage` is the failed stage, `build`, `capture` or `write`, or `split` for a captured graph that
+would link two splits. `kind` is the class of failure for statistics, `reason` the error message.
 """
 
 DUPLICATES_SCHEMA = _schema(
@@ -43,13 +43,13 @@ DUPLICATES_SCHEMA = _schema(
         pa.field("catalog_line", pa.string(), nullable=False),
     ],
 )
-"""A row is a captured graph that is left out since an equal one is in.
+"""A row is a captured graph that is left out because it equals another graph in the dataset.
 
-`is_same_as` is the id of that one, `signature_hash` what both have.
+`is_same_as` is the id of the other graph, `signature_hash` the signature of both.
 """
 
 SPLIT_STAGE = "split"
-"""The stage of graphs that were captured, but would let one split leak into another."""
+"""The stage of captured graphs that would make one split leak into another."""
 
 FAILURE_DESCRIPTIONS = {
     "schema_version": "version of this format",

@@ -1,4 +1,4 @@
-"""What each column of the `graphs` table means, in a line: for cards and for people."""
+"""One-line descriptions of the columns of the `graphs` table."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ DESCRIPTIONS = {
     "provenance.faults": "known faults of the record",
     "provenance.metadata": "what else came with the sample, as JSON",
 }
-"""By dotted name. Fields of values (`_VALUE`) mean the same wherever they stand."""
+"""Descriptions by dotted name; fields of values (`_VALUE`) have the same meaning everywhere."""
 
 _VALUE = {
     "dtype": "dtype of the tensor",
@@ -142,7 +142,7 @@ _VALUE = {
 def describe_columns(
     schema: pa.Schema, descriptions: Mapping[str, str] = DESCRIPTIONS
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the dotted name, the type and the meaning of each column, nested ones behind theirs.
+    """Yield the dotted name, type and description of each column, followed by nested columns.
 
     Raises:
         KeyError: a column has no description.
@@ -160,12 +160,12 @@ def _describe(
     inner, is_list = kind, False
     while pa.types.is_list(inner):
         inner, is_list = inner.value_type, True
-    said = "struct" if pa.types.is_struct(inner) else str(inner)
+    type_name = "struct" if pa.types.is_struct(inner) else str(inner)
     last = name.rpartition(".")[2]
     is_value = name.startswith(("inputs.", "ops.results.")) and last in _VALUE
     yield (
         name,
-        f"list of {said}" if is_list else said,
+        f"list of {type_name}" if is_list else type_name,
         _VALUE[last] if is_value else descriptions[name],
     )
     if pa.types.is_struct(inner):

@@ -1,7 +1,7 @@
-"""The many parts of a sample, made without a call of Python's for each of their fields.
+"""Fast construction of the parts of a sample.
 
-A frozen dataclass sets each field through `object.__setattr__`, which looks the name up. A row has
-thousands of fields; the slots that they go to are known.
+A frozen dataclass sets each field by `object.__setattr__`, which looks up the name. A row has
+thousands of fields, so these functions set the slots directly.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def make_op(target: Any, args: Any, kwargs: Any, results: Any, module: Any) -> O
     >>> make_op("torch.relu", (), (), None, "") == Op("torch.relu")
     True
     """
-    made = _new(Op)
-    _target(made, target)
-    _args(made, args)
-    _kwargs(made, kwargs)
-    _results(made, results)
-    _module(made, module)
-    return made
+    op = _new(Op)
+    _target(op, target)
+    _args(op, args)
+    _kwargs(op, kwargs)
+    _results(op, results)
+    _module(op, module)
+    return op
 
 
 def make_value(dtype: Any, shape: Any, stride: Any) -> Value:
@@ -51,27 +51,27 @@ def make_value(dtype: Any, shape: Any, stride: Any) -> Value:
     >>> make_value("int8", (2,), None) == Value("int8", (2,))
     True
     """
-    made = _new(Value)
-    _dtype(made, dtype)
-    _shape(made, shape)
-    _stride(made, stride)
-    return made
+    result = _new(Value)
+    _dtype(result, dtype)
+    _shape(result, shape)
+    _stride(result, stride)
+    return result
 
 
 def make_statistics(moments: Any, is_measured: Any) -> Statistics:
-    """Return `Statistics(*moments, is_measured)` of four moments.
+    """Return `Statistics(*moments, is_measured)`.
 
     >>> make_statistics((0.0, 1.0, None, None), True) == Statistics(0.0, 1.0)
     True
     """
-    made = _new(Statistics)
+    statistics = _new(Statistics)
     mean, std, low, high = moments
-    _mean(made, mean)
-    _std(made, std)
-    _min(made, low)
-    _max(made, high)
-    _is_measured(made, is_measured)
-    return made
+    _mean(statistics, mean)
+    _std(statistics, std)
+    _min(statistics, low)
+    _max(statistics, high)
+    _is_measured(statistics, is_measured)
+    return statistics
 
 
 def make_input(
@@ -88,12 +88,12 @@ def make_input(
     >>> make_input("input", Value(), "x", "cpu", None, None) == Input("input", Value(), "x")
     True
     """
-    made = _new(Input)
-    _role(made, role)
-    _value(made, value)
-    _source_name(made, source_name)
-    _device(made, device)
-    _statistics(made, statistics)
-    _data(made, data)
-    _calibrated(made, calibrated)
-    return made
+    result = _new(Input)
+    _role(result, role)
+    _value(result, value)
+    _source_name(result, source_name)
+    _device(result, device)
+    _statistics(result, statistics)
+    _data(result, data)
+    _calibrated(result, calibrated)
+    return result

@@ -1,8 +1,8 @@
-"""Stored elements that several inputs of a graph share, held once.
+"""Deduplication of stored elements that several inputs of a graph share.
 
-Each block of a transformer of pictures has an index of relative positions, a megabyte that is the
-same in all of them. Parquet holds what repeats in little, but a table in memory, or in the cache of
-`datasets`, holds each: of a thousand graphs of pictures 360 MB, of which 10 MB differ.
+For example, each block of a vision transformer has the same index of relative positions, a megabyte
+in size. Parquet compresses repetitions, but tables in memory and in the cache of `datasets` do not:
+for a thousand vision graphs they take 360 MB, of which 10 MB are distinct.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import pyarrow as pa
 from ..errors import SchemaError
 
 MIN_BYTES = 256
-"""What is smaller is held where it is, as a reader of the table would look for it."""
+"""Smaller elements are stored directly, where readers of the table expect them."""
 
 REPEAT_FIELDS = [("input", pa.int32()), ("first", pa.int32())]
-"""The number of an input, and that of an earlier one whose elements it has too."""
+"""The number of an input, and the number of an earlier input with the same elements."""
 
 
 def with_repeats(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of `graphs` that holds equal elements of its inputs once.
+    """Return a row of `graphs` in which equal elements of inputs are stored once.
 
-    One that holds them so already is returned as it is.
+    Rows that are already deduplicated are returned unchanged.
 
     >>> inputs = [{"data": bytes(512)}, {"data": None}, {"data": bytes(512)}]
     >>> row = with_repeats({"inputs": inputs, "repeated_elements": None})
@@ -33,18 +33,18 @@ def with_repeats(row: Mapping[str, Any]) -> dict[str, Any]:
     """
     first_of: dict[bytes, int] = {}
     inputs, repeats = [], []
-    for number, each in enumerate(row["inputs"]):
-        data = each["data"]
+    for number, argument in enumerate(row["inputs"]):
+        data = argument["data"]
         first = number
         if data is not None and len(data) >= MIN_BYTES:
             first = first_of.setdefault(data, number)
         if first < number:
             repeats.append({"input": number, "first": first})
-        inputs.append({**each, "data": None} if first < number else each)
+        inputs.append({**argument, "data": None} if first < number else argument)
     if not repeats:
         return dict(row)
     repeats += row.get("repeated_elements") or []
-    repeats.sort(key=lambda each: each["input"])
+    repeats.sort(key=lambda argument: argument["input"])
     return {**row, "inputs": inputs, "repeated_elements": repeats}
 
 
@@ -53,30 +53,30 @@ def unpack_repeats(
 ) -> list[tuple[int, bytes]]:
     """Return the number and the elements of each input in the column.
 
-    `elements` are those that the inputs themselves hold.
+    `elements` are those stored directly in the inputs.
 
     Raises:
-        SchemaError: the column is not one that `with_repeats` could have given.
+        SchemaError: the column is not a result of `with_repeats`.
     """
-    found: dict[int, bytes] = {}
-    for place, each in enumerate(column):
-        pair: Mapping[str, Any] = each if isinstance(each, dict) else {}
+    data_by_input: dict[int, bytes] = {}
+    for position, entry in enumerate(column):
+        pair: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
         number, first = pair.get("input"), pair.get("first")
         if type(number) is not int or type(first) is not int:
-            raise SchemaError(f"`repeated_elements[{place}]` is not two numbers of inputs")
+            raise SchemaError(f"`repeated_elements[{position}]` is not two numbers of inputs")
         if not 0 <= first < number < len(elements):
             raise SchemaError(
-                f"`repeated_elements[{place}]` names the inputs {number} and {first}, of which "
+                f"`repeated_elements[{position}]` names the inputs {number} and {first}, of which "
                 f"the second is no earlier one of the {len(elements)} inputs"
             )
         data = elements[first]
         if data is None:
             raise SchemaError(
-                f"`repeated_elements[{place}]` names the input {first}, which holds no elements"
+                f"`repeated_elements[{position}]` names the input {first}, which holds no elements"
             )
-        if elements[number] is not None or number in found:
+        if elements[number] is not None or number in data_by_input:
             raise SchemaError(
-                f"`repeated_elements[{place}]` names the input {number}, which has others"
+                f"`repeated_elements[{position}]` names the input {number}, which has others"
             )
-        found[number] = data
-    return list(found.items())
+        data_by_input[number] = data
+    return list(data_by_input.items())

@@ -1,4 +1,4 @@
-"""Files of run records: finding them, reading them, and dropping what lies in two of them."""
+"""Files of run records: discovery, reading, and removal of duplicate records."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def find_run_files(path: Path) -> list[Path]:
     """Return the Parquet files at `path`, a file or a directory of them at any depth.
 
     Raises:
-        DatasetNotFoundError: there are none.
-        UnsafePathError: a link leads from a file out of the directory.
+        DatasetNotFoundError: there are no files.
+        UnsafePathError: a link of a file leads outside of the directory.
     """
     files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
     if not files:
         raise DatasetNotFoundError(
-            f"There are no run records at `{path}`. Make some with `graphnet run … --out {path}`."
+            f"There are no run records at `{path}`. Create some with `graphnet run … --out {path}`."
         )
     for file in files if path.is_dir() else []:
         check_target(path, file)
@@ -31,28 +31,28 @@ def find_run_files(path: Path) -> list[Path]:
 
 
 def read_run_file(path: Path) -> pa.Table:
-    """Read one file, whatever its columns.
+    """Read a Parquet file with any columns.
 
     Raises:
-        SchemaError: it is not a whole Parquet file.
-        DecodedSizeError: it takes more than the limit of `decoding`.
+        SchemaError: the file is not a complete Parquet file.
+        DecodedSizeError: its data exceed the size limit of `decoding`.
     """
     try:
         check_parquet(path, path)
         return pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
         raise SchemaError(
-            f"`{path}` is not a whole Parquet file ({error}). Delete it and run again; the other "
-            "records stay."
+            f"`{path}` is not a complete Parquet file ({error}). Delete it and run again; the "
+            "other records are kept."
         ) from error
 
 
 def with_later_columns(
     table: pa.Table, schema: pa.Schema = RUNS_SCHEMA, later: frozenset[str] = LATER_COLUMNS
 ) -> pa.Table:
-    """Return an older table with the columns that came later, null, in their places.
+    """Add later columns, filled with null, to a table of an older release.
 
-    A table that lacks any other column, or has one more, is returned as it is.
+    Tables that lack another column, or have an unknown column, are returned unchanged.
 
     >>> older = RUNS_SCHEMA.empty_table().drop_columns(["judged"])
     >>> with_later_columns(older).schema.names == RUNS_SCHEMA.names
@@ -69,9 +69,9 @@ def with_later_columns(
 
 
 def without_copies(table: pa.Table) -> pa.Table:
-    """Keep the last of the records with one `run_id`, null or missing ids aside.
+    """Keep the last record per `run_id`; records without an id are all kept.
 
-    A run that was killed while it merged its parts leaves a record both in the table and in a part.
+    If a run is killed while merging its parts, a record may be both in the table and in a part.
 
     >>> without_copies(pa.table({"run_id": ["a", "b", "a"], "n": [1, 2, 3]}))["n"].to_pylist()
     [2, 3]

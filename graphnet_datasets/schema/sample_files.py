@@ -1,6 +1,6 @@
-"""A sample in the directory of a job: one row of `graphs` as an Arrow file.
+"""Samples as job files: one row of `graphs` as an Arrow file.
 
-Not as Parquet, whose reader would import pandas in each worker.
+Parquet is not used, because its reader would import pandas in each worker.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ SAMPLE_FILE = "sample.arrow"
 
 
 def write_row(row: Mapping[str, Any], directory: Path) -> None:
-    """Write a row of `graphs`, derived columns and all, into the directory of a job."""
+    """Write a complete row of `graphs`, including derived columns, to the directory of a job."""
     write_packed(_pack_row(row), directory)
 
 
 def pack_sample(sample: Sample) -> pa.Buffer:
-    """Return the file of a sample, for several jobs or for one that is yet to be served.
+    """Return the file contents of a sample, for several jobs or for later use.
 
-    The first of a process takes a tenth of a second: pyarrow imports pandas.
+    The first call in a process takes a tenth of a second, because pyarrow imports pandas.
     """
     return _pack_row(sample_to_row(sample))
 
 
 def write_packed(packed: pa.Buffer, directory: Path) -> None:
-    """Write the file of a sample into the directory of a job."""
+    """Write the file contents of a sample to the directory of a job."""
     (directory / SAMPLE_FILE).write_bytes(packed)
 
 
 def write_sample(sample: Sample, directory: Path) -> None:
-    """Write a sample into the directory of a job.
+    """Write a sample to the directory of a job.
 
     >>> import tempfile
     >>> from graphnet_datasets.sample import Input, Value
@@ -53,7 +53,7 @@ def write_sample(sample: Sample, directory: Path) -> None:
 
 
 def read_sample(directory: Path) -> Sample:
-    """Return the sample that was written into the directory of a job.
+    """Return the sample in the directory of a job.
 
     Raises:
         SampleError: the row does not describe a sample.

@@ -1,6 +1,6 @@
-"""The `subgraphs` table: a row for each different part of many graphs.
+"""The `subgraphs` table: a row for each distinct part of many graphs.
 
-It has the columns of the `graphs` table, and behind them what merging equal parts told.
+It has the columns of the `graphs` table, followed by the results of merging equal parts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ SUBGRAPH_FIELDS = [
     ("splits", pa.list_(pa.string())),
     ("has_statistics", pa.bool_()),
 ]
-"""What is known of a part beside its graph. `subgraph_hash` is equal for parts with the same
-signature and the same strides, 32 hexadecimal digits; `method` is how it was found;
-`num_families` counts the families of graphs that it occurs in, and `splits` are those of these
-families; `has_statistics` tells whether statistics or elements are known of every tensor that it
-takes. `family` is that of the graph that it was cut out of first."""
+"""Columns of a part in addition to those of a graph. `subgraph_hash`, 32 hexadecimal digits, is
+equal for parts with the same signature and strides. `method` is how the part was found.
+`num_families` counts the families of graphs in which it occurs, and `splits` are their splits.
+`has_statistics` is true if statistics or elements of all its input tensors are known. `family` is
+that of the first graph with the part."""
 
 SUBGRAPHS_SCHEMA = pa.schema(
     [*GRAPHS_SCHEMA, *(pa.field(name, kind) for name, kind in SUBGRAPH_FIELDS)],

@@ -1,9 +1,9 @@
-"""Arguments of an operator as columns: a JSON template with holes, and the values that fill them.
+"""Arguments of an operator as columns: a JSON template with holes, and operands that fill them.
 
 `conv2d(%12, %3, None, (1, 1), groups=2)` has the operands `[12, 3]`, the template
 `[{}, {}, null, {"tuple": [1, 1]}]` and the keyword template `{"groups": 2}`. The operands are the
-edges of the graph, as integers; the templates repeat from layer to layer and from model to model,
-so that they cost next to nothing on disk and are parsed once.
+edges of the graph, as integers. Templates repeat across layers and models, so that they take almost
+no space on disk and are parsed once.
 
 | in Python | in JSON |
 |---|---|
@@ -27,7 +27,7 @@ from ..errors import SchemaError
 from ..sample.arguments import MAX_NESTING, NAMED_KINDS, Arg, DictArg, ListArg, Named, Ref, SliceArg
 
 MAX_CACHED_LENGTH = 200
-"""Characters; longer templates (tables of literals) are rare, do not repeat and are not kept."""
+"""Limit in characters; longer templates (tables of literals) rarely repeat and are not cached."""
 
 NON_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -35,10 +35,10 @@ _to_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Template(NamedTuple):
-    """A parsed template: arguments with `HOLE` in the place of each operand.
+    """A parsed template: arguments with `HOLE` in place of each operand.
 
-    `keywords` is None for positional arguments. `is_nested` tells whether holes lie deeper than
-    at the top, of which `places` has the positions.
+    `keywords` equals None for positional arguments. `is_nested` is true if there are holes below
+    the top level; `places` are the positions of those at the top level.
     """
 
     items: tuple[Any, ...]
@@ -55,11 +55,11 @@ class _Hole:
 HOLE = _Hole()
 
 _REFS = {index: Ref(index) for index in range(4096)}
-"""The references that most graphs get by with, made once."""
+"""Shared reference objects, sufficient for most graphs."""
 
 
 def encode_args(args: tuple[Arg, ...], operands: list[int]) -> str:
-    """Return the template of positional arguments and append their operands to `operands`.
+    """Return the template of positional arguments, and append their operands to `operands`.
 
     >>> operands = []
     >>> encode_args((Ref(12), None, (1, 1)), operands), operands
@@ -69,7 +69,7 @@ def encode_args(args: tuple[Arg, ...], operands: list[int]) -> str:
 
 
 def encode_kwargs(kwargs: tuple[tuple[str, Arg], ...], operands: list[int]) -> str:
-    """Return the template of keyword arguments and append their operands to `operands`."""
+    """Return the template of keyword arguments, and append their operands to `operands`."""
     return _to_json({name: _encode(arg, operands) for name, arg in kwargs}) if kwargs else "{}"
 
 
@@ -77,7 +77,7 @@ def decode_args(text: str, operands: Iterator[int]) -> tuple[Arg, ...]:
     """Return the positional arguments of a template, filled with the next operands.
 
     Raises:
-        SchemaError: the text is not a template.
+        SchemaError: the string is not a template.
         StopIteration: there are fewer operands than holes.
 
     >>> decode_args('[{},{"slice":[null,2,null]}]', iter([7]))
@@ -88,12 +88,12 @@ def decode_args(text: str, operands: Iterator[int]) -> tuple[Arg, ...]:
 
 
 def decode_plain(text: str, operands: list[int]) -> tuple[Arg, ...] | None:
-    """Return the positional arguments of a template that takes all operands, at the top.
+    """Return the positional arguments of a template whose holes are all at the top level.
 
-    Nearly all are such; of any other it gives None.
+    Returns None for other templates, which are rare, and if the number of operands differs.
 
     Raises:
-        SchemaError: the text is not a template.
+        SchemaError: the string is not a template.
 
     >>> decode_plain("[{},2]", [7]), decode_plain("[{},2]", [7, 8])
     ((Ref(index=7), 2), None)
@@ -111,8 +111,8 @@ def decode_kwargs(text: str, operands: Iterator[int]) -> tuple[tuple[str, Arg], 
     """Return the keyword arguments of a template, filled with the next operands.
 
     Raises:
-        SchemaError: the text is not a template.
-        StopIteration: there are fewer operands than holes.
+        SchemaError: the string is not a template.
+            StopIteration: there are fewer operands than holes.
     """
     if text == "{}":
         return ()
@@ -143,7 +143,10 @@ def _encode(arg: Any, operands: list[int]) -> Any:
         return {"complex": [_encode(part, operands) for part in (arg.real, arg.imag)]}
     if arg is Ellipsis:
         return {"ellipsis": True}
-    raise SchemaError(f"An argument of type `{kind.__name__}` has no place in a row.")
+    raise SchemaError(
+        f"An argument of type `{kind.__name__}` cannot be stored in a row. Use the types of "
+        "`sample.arguments`."
+    )
 
 
 def _parse(text: str, kind: type) -> Template:
@@ -155,7 +158,9 @@ def _parse_template(text: str, kind: type) -> Template:
     try:
         tree = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"The argument template `{text[:80]}` is not JSON: {error}.") from error
+        raise SchemaError(
+            f"The argument template `{text[:80]}` is not JSON: {error}. Write the row again."
+        ) from error
     if type(tree) is not kind:
         raise SchemaError(
             f"The argument template `{text[:80]}` is not a JSON "

@@ -1,4 +1,4 @@
-"""Sample to row."""
+"""Conversion of samples to rows."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NO_STATISTICS = Statistics()
 def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the row of the `graphs` table for a sample.
 
-    `derived` fills the columns that are computed from the sample (`DERIVED_COLUMNS`); those that
-    it leaves out are null.
+    `derived` contains columns that are computed from the sample (`DERIVED_COLUMNS`); missing
+    columns are null.
 
     Raises:
-        SchemaError: `derived` names another column, or text of the sample is not valid Unicode.
+        SchemaError: `derived` has an unknown column, or the sample has invalid Unicode.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> relu = Sample(
@@ -43,13 +43,15 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
     for name in derived:
         if name not in DERIVED_COLUMNS:
             raise SchemaError(
-                f"`{name}` is not a derived column. Those are {', '.join(DERIVED_COLUMNS)}."
+                f"`{name}` is not a derived column. Choose from {', '.join(DERIVED_COLUMNS)}."
             )
     operands: list[int] = []
     structure = encode_args((sample.outputs,), operands)
     provenance = sample.provenance
     is_piece = provenance.graph_count > 1
-    decimals, packed = pack_decimals([(each.value.dtype, each.data) for each in sample.inputs])
+    decimals, packed = pack_decimals(
+        [(argument.value.dtype, argument.data) for argument in sample.inputs]
+    )
     row = {
         "schema_version": SCHEMA_VERSION,
         "id": sample.id,
@@ -80,15 +82,15 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
         "symbols": [_fields(symbol) for symbol in sample.symbols],
         "constraints": [_fields(constraint) for constraint in sample.constraints],
         "inputs": [
-            _input_to_row(sample, each, None if number in packed else each.data)
-            for number, each in enumerate(sample.inputs)
+            _input_to_row(sample, argument, None if number in packed else argument.data)
+            for number, argument in enumerate(sample.inputs)
         ],
         "decimal_elements": decimals,
         "repeated_elements": None,
         "calibrated_inputs": _calibrated_to_row(sample),
         "ops": [_op_to_row(sample, op) for op in sample.ops],
         "outputs": {"operands": operands, "structure": structure},
-        "custom_operators": [_fields(each) for each in sample.custom_operators],
+        "custom_operators": [_fields(operator) for operator in sample.custom_operators],
         "provenance": {
             name: list(value) if type(value) is tuple else value
             for name, _ in PROVENANCE_FIELDS
@@ -103,32 +105,32 @@ def _fields(record: Any) -> dict[str, Any]:
 
 
 def _main_dtype(sample: Sample) -> str | None:
-    """Return the dtype of most elements of the tensors that the graph takes."""
+    """Return the dtype with the most elements over all input tensors."""
     num_elements: collections.Counter[str] = collections.Counter()
-    for each in sample.inputs:
-        if each.role not in ("symbol", "scalar") and each.value.dtype is not None:
-            num_elements[each.value.dtype] += math.prod(sample.shape_of(each.value) or ())
+    for argument in sample.inputs:
+        if argument.role not in ("symbol", "scalar") and argument.value.dtype is not None:
+            num_elements[argument.value.dtype] += math.prod(sample.shape_of(argument.value) or ())
     return max(num_elements, key=num_elements.__getitem__, default=None)
 
 
-def _input_to_row(sample: Sample, each: Input, data: bytes | None) -> dict[str, Any]:
-    statistics = each.statistics or _NO_STATISTICS
+def _input_to_row(sample: Sample, argument: Input, data: bytes | None) -> dict[str, Any]:
+    statistics = argument.statistics or _NO_STATISTICS
     return {
-        "role": each.role,
-        **_value_to_row(sample, each.value),
-        "source_name": each.source_name,
-        "device": each.device,
+        "role": argument.role,
+        **_value_to_row(sample, argument.value),
+        "source_name": argument.source_name,
+        "device": argument.device,
         "mean": statistics.mean,
         "std": statistics.std,
         "min": statistics.min,
         "max": statistics.max,
-        "is_measured": None if each.statistics is None else statistics.is_measured,
+        "is_measured": None if argument.statistics is None else statistics.is_measured,
         "data": data,
     }
 
 
 def _calibrated_to_row(sample: Sample) -> list[dict[str, Any]] | None:
-    """Return the calibrated statistics, or None where there are none, as in older files."""
+    """Return the calibrated statistics, or None without any, as in older files."""
     return [
         {"input": index, "mean": each.mean, "std": each.std, "min": each.min, "max": each.max}
         for index, each in enumerate(each.calibrated for each in sample.inputs)
@@ -175,7 +177,7 @@ def _dims_to_row(
 
 
 def _size(sample: Sample, dim: Dim) -> int | None:
-    """Return a dimension at the sizes of the capture, or None where it has no value there."""
+    """Return a dimension at the sizes of the capture, or None if it cannot be evaluated."""
     try:
         return evaluate(dim, sample.hints)
     except SymbolError:

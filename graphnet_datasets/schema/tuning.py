@@ -1,4 +1,4 @@
-"""The tables of tuning: operators cut from graphs, and every measurement of a schedule of one."""
+"""The tuning tables: operators extracted from graphs, and measurements of their schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each column of the tables of tuning means, in a line."""
+"""One-line descriptions of the columns of the tuning tables."""
 
 from __future__ import annotations
 

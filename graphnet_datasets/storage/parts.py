@@ -58,7 +58,7 @@ def read_notes(path: Path) -> dict[str, Any]:
     """Return the notes of a part.
 
     Raises:
-    ValueError: the file is not a complete part.
+        ValueError: the file is not a complete part.
     """
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:

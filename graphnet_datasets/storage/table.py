@@ -36,7 +36,7 @@ def write_table(items: Iterable[Sample | Mapping[str, Any]], path: str | os.Path
     complete. Equal items give equal bytes.
 
     Raises:
-    SchemaError: a row has an unknown column, or a value of a wrong type.
+        SchemaError: a row has an unknown column, or a value of a wrong type.
 
     >>> import tempfile
     >>> from graphnet_datasets.sample import Input, Value
@@ -63,7 +63,7 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], table: Table = GRAPHS) -> pa.Tab
     """Return rows as an Arrow table with the columns of `table`.
 
     Raises:
-    SchemaError: a value does not match the type of its column.
+        SchemaError: a value does not match the type of its column.
     """
     try:
         return pa.Table.from_pylist(rows, table.schema.remove_metadata())

@@ -1,4 +1,4 @@
-"""Few samples that stand for many."""
+"""Representative subsets of samples."""
 
 from .coverage import KINDS, Covering, cover
 from .prediction import Prediction, predict

@@ -1,10 +1,10 @@
-"""The samples that cover most of what a dataset has: operators, shapes, families.
+"""Subsets of samples that cover most operators, shapes and families of a dataset.
 
-The share that is covered is submodular: a sample adds no more to a larger choice than to a smaller
-one. So the greedy choice reaches at least 1 - 1/e of the best one of that size (Nemhauser, Wolsey
-and Fisher, "An analysis of approximations for maximizing submodular set functions", 1978), and what
-a sample was worth once bounds what it is worth now (Minoux, "Accelerated greedy algorithms", 1978):
-only those at the head of a heap are looked at again.
+The covered share is submodular: a sample adds no more to a larger subset than to a smaller one. A
+greedy choice therefore reaches at least 1 - 1/e of the best subset of its size (Nemhauser, Wolsey
+and Fisher, "An analysis of approximations for maximizing submodular set functions", 1978). The
+former gain of a sample is an upper bound of its present gain, so that only samples at the head of a
+heap are evaluated again (Minoux, "Accelerated greedy algorithms", 1978).
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from ..suggestions import did_you_mean
 
 KINDS: Mapping[str, str] = {
     "operators": "operators, by name",
-    "shapes": "operators with the dtypes and shapes that they take and give",
+    "shapes": "operators with the dtypes and shapes of operands and results",
     "families": "families of models",
     "tasks": "tasks",
     "dtypes": "dtypes of inputs and weights",
     "sources": "sources",
 }
-"""What can be covered."""
+"""Kinds of things that can be covered, with descriptions."""
 DEFAULT_KINDS = ("operators", "shapes", "families")
 _COLUMNS = {"families": "family", "tasks": "task", "sources": "source"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Covering:
-    """Samples in the order in which they were chosen, and what the first so many of them cover.
+    """Samples in order of choice, and the shares that they cover.
 
-    `shares` has for each kind the share that is covered after each of them, `sizes` how many
-    things of the kind there are, and `num_samples` how many samples there were to choose from.
+    `shares` contains per kind the share covered after each choice, `sizes` the number of things of
+    the kind, and `num_samples` the number of samples to choose from.
     """
 
     ids: tuple[str, ...]
@@ -58,12 +58,12 @@ class Covering:
 def cover(
     rows: Sequence[Mapping[str, Any]], count: int, kinds: Sequence[str] = DEFAULT_KINDS
 ) -> Covering:
-    """Choose the `count` rows of `graphs` that cover most, the next one always by what it adds.
+    """Choose `count` rows of `graphs` greedily by the coverage that each adds.
 
-    What counts is the mean over the kinds of the share that is covered, so that a kind with many
-    things does not outweigh one with few. Of rows that add the same, the one with fewer operators
-    is taken, then the one that comes first by id: the same rows give the same choice, in whatever
-    order they come. Rows that add nothing are taken too, until there are `count`.
+    Coverage is the mean of the covered shares over the kinds, so that kinds with many things do not
+    dominate. Ties go to the row with fewer operators, then to the smaller id, so that the result
+    does not depend on the order of the rows. Rows that add nothing are chosen last, until there are
+    `count`.
 
     Raises:
         RunError: a kind is unknown, or `count` is below 1.
@@ -76,17 +76,16 @@ def cover(
     ...     {"id": "c", "framework": "torch", "num_ops": 1, "family": "x",
     ...      "ops": [{"target": "relu"}]},
     ... ]
-    >>> found = cover(rows, 2, ("operators", "families"))
-    >>> found.ids, found.shares["operators"]
+    >>> covering = cover(rows, 2, ("operators", "families"))
+    >>> covering.ids, covering.shares["operators"]
     (('a', 'b'), (1.0, 1.0))
     """
     if count < 1:
-        raise RunError(f"{count} samples cannot be chosen; choose at least 1.")
+        raise RunError(f"`count` must be at least 1, got {count}.")
     for kind in kinds:
         if kind not in KINDS:
             raise RunError(
-                f"Nothing is called `{kind}` that could be covered.{did_you_mean(kind, KINDS)} "
-                f"There are {', '.join(KINDS)}."
+                f"Unknown kind `{kind}`.{did_you_mean(kind, KINDS)} Choose from {', '.join(KINDS)}."
             )
     ordered = sorted(
         rows, key=lambda row: (row.get("num_ops") or 0, str(row["id"]), str(row.get("framework")))
@@ -102,7 +101,7 @@ def cover(
 
 
 _Incidence = tuple[list[npt.NDArray[np.int64]], int]
-"""The numbers of the things that each row has, and how many things there are."""
+"""The indices of the things of each row, and the number of things."""
 
 
 def _incidence(rows: Sequence[Mapping[str, Any]], kind: str) -> _Incidence:
@@ -120,7 +119,7 @@ def _things(row: Mapping[str, Any], kind: str) -> Iterator[Any]:
         if row.get(_COLUMNS[kind]):
             yield row[_COLUMNS[kind]]
     elif kind == "dtypes":
-        yield from {each["dtype"] for each in row["inputs"] if each["dtype"]}
+        yield from {value["dtype"] for value in row["inputs"] if value["dtype"]}
     elif kind == "operators":
         yield from {(framework, op["target"]) for op in row["ops"]}
     else:
@@ -128,10 +127,12 @@ def _things(row: Mapping[str, Any], kind: str) -> Iterator[Any]:
 
 
 def _calls(row: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the calls of operators with what is recorded of their operands and results."""
-    values: list[Any] = [(each["dtype"], _tuple(each["shape"])) for each in row["inputs"]]
+    """Yield the calls of operators with the recorded dtypes and shapes."""
+    values: list[Any] = [(value["dtype"], _tuple(value["shape"])) for value in row["inputs"]]
     for op in row["ops"]:
-        results = tuple((each["dtype"], _tuple(each["shape"])) for each in op["results"] or ())
+        results = tuple(
+            (result["dtype"], _tuple(result["shape"])) for result in op["results"] or ()
+        )
         values.append(results[0] if len(results) == 1 else results or None)
         operands = tuple(values[operand] for operand in op["operands"])
         yield row.get("framework"), op["target"], operands, results
@@ -144,7 +145,7 @@ def _tuple(shape: Any) -> tuple[int, ...] | None:
 def _choose(
     incidence: Sequence[_Incidence], num_rows: int, count: int
 ) -> tuple[list[int], list[list[float]]]:
-    """Return the rows by greedy choice, and the share of each kind after each of them."""
+    """Return the greedy choice of rows, and the covered share per kind after each row."""
     offsets = np.cumsum([0, *(size for _, size in incidence)])
     weight = np.concatenate(
         [np.full(size, 1.0 / max(size, 1) / len(incidence)) for _, size in incidence]
@@ -158,9 +159,9 @@ def _choose(
     ]
 
     def worth(row: int) -> float:
-        mine = things[row]
-        # to twelve digits: what adds the same must not be told apart by the order of a sum
-        return round(float(weight[mine] @ is_left[mine]), 12)
+        row_things = things[row]
+        # rounded, so that equal gains do not differ by the order of a sum
+        return round(float(weight[row_things] @ is_left[row_things]), 12)
 
     heap = [(-worth(row), row) for row in range(num_rows)]
     heapq.heapify(heap)
@@ -169,7 +170,7 @@ def _choose(
     while heap and len(chosen) < count:
         _, row = heapq.heappop(heap)
         now = worth(row)
-        if heap and (-now, row) > heap[0]:  # another may be worth more by now
+        if heap and (-now, row) > heap[0]:  # another row may have a larger gain now
             heapq.heappush(heap, (-now, row))
             continue
         chosen.append(row)

@@ -1,14 +1,14 @@
-"""The samples whose S(t) predicts that of all: chosen on records, and checked on others.
+"""Subsets of samples whose S(t) predicts that of all samples, with a check on held-out data.
 
-S(t) of a compiler is the geometric mean of what its samples contribute
-(`scores.log_contributions`). A subset predicts it if the mean of its own logarithms is near the
-mean of all, for each compiler and t. It is chosen greedily, the next sample always the one that
-brings the mean of the chosen nearest to the mean of all. So that it stands for compilers that are
-not in the records too, what is known of the graphs alone counts as well: their operators, task, and
-time in eager.
+S(t) of a compiler is the geometric mean of the contributions of its samples
+(`scores.log_contributions`). A subset predicts it well if its mean logarithm is close to the mean
+of all samples, for each compiler and t. The choice is greedy: the next sample is the one that
+brings the mean of the chosen samples closest to the mean of all. Features of the graphs themselves
+(number of operators, task, time in eager) are matched as well, so that the subset also represents
+compilers without records.
 
-Whether that helps a compiler, or graphs, that nobody has measured is another question, so it is
-asked: each compiler is left out in turn, and each fifth of the families.
+Whether the prediction holds for unmeasured compilers and graphs is estimated by leaving out each
+compiler in turn, and each fifth of the families.
 """
 
 from __future__ import annotations
@@ -29,26 +29,27 @@ from ..scores.run_sets import Duplicates
 Floats = npt.NDArray[np.float64]
 
 SCORED_T = tuple(t for t in TOLERANCES if t <= 0)
-"""The t at which S is defined."""
+"""The values of t at which S is defined."""
 NUM_FOLDS = 5
 NUM_WAVES = 256
 WIDTH = 1.0
-"""Distance of samples, in spreads of all, below which they count as alike."""
+"""Distance, in overall standard deviations, below which samples count as similar."""
 NUM_TRIES = 10
 SHARE_TRIED = 0.75
-"""The choice for a compiler that is left out is made this often, out of such shares of the samples.
+"""For a held-out compiler, the choice is repeated `NUM_TRIES` times on random shares of this size.
 
-One choice may be lucky. Where a share is hardly more than what is chosen, all are taken, once."""
+A single choice may be lucky. If a share is hardly larger than the choice, all samples are used
+once."""
 NUM_RANDOM = 200
-"""Random subsets whose mean error the chosen one is held against."""
+"""Number of random subsets whose mean error is the baseline."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Error:
-    """How far S(t) of a subset is from that of all, as ratios less 1 (0.05: 5 % off).
+    """The error of S(t) of a subset against all samples, as a ratio minus 1 (0.05 is 5 %).
 
-    The mean over left-out compilers, or folds and compilers, and t; `random` is that of subsets
-    drawn at random.
+    Means are over held-out compilers, or over folds and compilers, and over t. `random` refers to
+    random subsets.
     """
 
     count: int
@@ -60,9 +61,9 @@ class Error:
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """The samples that were chosen, in order, S(t) of theirs and of all, and how it was checked.
+    """The chosen samples in order, S(t) of the subset and of all samples, and held-out errors.
 
-    `predicted` and `actual` have S by compiler at each t of `SCORED_T`.
+    `predicted` and `actual` contain S by compiler at each t of `SCORED_T`.
     """
 
     ids: tuple[str, ...]
@@ -80,7 +81,7 @@ class Prediction:
         for name, scores in self.actual.items():
             lines.append(f"{name:<14}{self.predicted[name][place]:<23.4g}{scores[place]:.4g}")
         lines.append("")
-        lines.append("error of S(t) on what was left out   a compiler (random)   graphs (random)")
+        lines.append("error of S(t) on held-out data       a compiler (random)   graphs (random)")
         for error in self.errors:
             compilers = _pair(error.of_compilers, error.of_compilers_random)
             graphs = _pair(error.of_graphs, error.of_graphs_random)
@@ -95,11 +96,11 @@ def predict(
     counts: Sequence[int] = (10, 30, 100),
     duplicates: Duplicates = "newest",
 ) -> Prediction:
-    """Choose the samples whose S(t) is nearest to that of all samples of some run records.
+    """Choose samples whose S(t) is closest to that of all samples of run records.
 
-    Only samples that count for every compiler of the records are chosen from. `counts` are the
-    sizes of subset for which the error is stated: on a compiler that was left out of the choice,
-    and on families of graphs that were (five folds by the family's hash).
+    Only samples that count for every compiler of the records are candidates. `counts` are the
+    sizes of subsets for which errors are estimated: on a compiler that was held out of the choice,
+    and on held-out families of graphs (five folds by the family's hash).
 
     Raises:
         ScoreError: no sample counts for every compiler, or `count` is below 1.
@@ -109,15 +110,17 @@ def predict(
     ...     {"sample_id": f"{place}", "family": f"{place}", "compiler": name, "status": "ok",
     ...      "speedup": 1.0 + place, "min_t": -9.0}
     ...     for place in range(5) for name in ("one", "other")]
-    >>> found = predict(rows, 1, counts=(1,))
-    >>> found.ids, round(found.predicted["one"][-1], 2), round(found.actual["one"][-1], 2)
+    >>> result = predict(rows, 1, counts=(1,))
+    >>> result.ids, round(result.predicted["one"][-1], 2), round(result.actual["one"][-1], 2)
     (('2',), 3.0, 2.61)
     """
     if count < 1:
-        raise ScoreError(f"{count} samples cannot be chosen; choose at least 1.")
-    names, ids, families, logs, known = _matrix(runs, duplicates)
-    chosen = herd(_features(logs, known), count)
-    errors = tuple(_error(logs, known, families, each) for each in counts if each <= len(ids))
+        raise ScoreError(f"`count` must be at least 1, got {count}.")
+    names, ids, families, logs, descriptions = _matrix(runs, duplicates)
+    chosen = herd(_features(logs, descriptions), count)
+    errors = tuple(
+        _error(logs, descriptions, families, size) for size in counts if size <= len(ids)
+    )
     return Prediction(
         ids=tuple(ids[place] for place in chosen),
         predicted=_scores(names, logs[:, :, chosen]),
@@ -128,9 +131,9 @@ def predict(
 
 
 def herd(features: Floats, count: int) -> list[int]:
-    """Return the rows, in order, whose mean comes near the mean of all rows, one after the other.
+    """Return row indices chosen greedily so that their mean approaches the mean of all rows.
 
-    Features are (samples, features). Of rows that do as well the first is taken.
+    `features` is [samples, features]. Ties go to the first row.
 
     >>> herd(np.array([[0.0], [1.0], [2.0], [7.0]]), 2)
     [2, 1]
@@ -142,7 +145,7 @@ def herd(features: Floats, count: int) -> list[int]:
     chosen: list[int] = []
     for size in range(1, min(count, len(features)) + 1):
         rest = total - size * target
-        # |total + x - size * target|^2 without its part that is the same for all
+        # |total + x - size * target|^2 without the terms that do not depend on x
         distance = np.round(2 * features @ rest + squares, 9)
         place = int(np.argmin(np.where(is_left, distance, np.inf)))
         is_left[place] = False
@@ -154,47 +157,57 @@ def herd(features: Floats, count: int) -> list[int]:
 def _matrix(
     runs: Any, duplicates: Duplicates
 ) -> tuple[list[str], list[str], list[str], Floats, Floats]:
-    """Return compilers, ids, families, logarithms (compilers, t, samples), and what is known."""
+    """Return compilers, ids, families, logs [compilers, t, samples], and descriptions."""
     table = as_table(runs)
-    of_arms = {
+    logs_by_arm = {
         name: log_contributions(arm, duplicates=duplicates)
         for name, arm in sorted(split_arms(table).items())
     }
-    if not of_arms:
-        raise ScoreError("There are no run records to predict from. Make some with `graphnet run`.")
-    common = set.intersection(*(set(ids) for ids, _ in of_arms.values()))
+    if not logs_by_arm:
+        raise ScoreError(
+            "There are no run records to predict from. Create some with `graphnet run`."
+        )
+    common = set.intersection(*(set(ids) for ids, _ in logs_by_arm.values()))
     if not common:
         raise ScoreError(
-            f"No sample counts for each of {', '.join(of_arms)}. Run the same samples under all "
-            "compilers, or choose one with a filter."
+            f"No sample counts for each of {', '.join(logs_by_arm)}. Run the same samples under "
+            "all compilers, or choose one with a filter."
         )
     ids = sorted(common)
     rows = len(SCORED_T)
     logs = np.stack(
         [
-            found[:rows, [place[each] for each in ids]]
-            for own, found in of_arms.values()
-            for place in [{each: index for index, each in enumerate(own)}]
+            arm_logs[:rows, [place[sample_id] for sample_id in ids]]
+            for arm_ids, arm_logs in logs_by_arm.values()
+            for place in [{sample_id: index for index, sample_id in enumerate(arm_ids)}]
         ]
     )
     rows_of = {row["sample_id"]: row for row in _columns(table)}
-    families = [rows_of[each].get("family") or each for each in ids]
-    return list(of_arms), ids, families, logs, _describe([rows_of[each] for each in ids])
+    families = [rows_of[sample_id].get("family") or sample_id for sample_id in ids]
+    return (
+        list(logs_by_arm),
+        ids,
+        families,
+        logs,
+        _describe([rows_of[sample_id] for sample_id in ids]),
+    )
 
 
 def _columns(table: Any) -> list[dict[str, Any]]:
-    wanted = ("sample_id", "family", "task", "num_ops", "baseline_latency_ms")
-    return table.select([name for name in wanted if name in table.column_names]).to_pylist()
+    selected = ("sample_id", "family", "task", "num_ops", "baseline_latency_ms")
+    return table.select([name for name in selected if name in table.column_names]).to_pylist()
 
 
 def _describe(rows: Sequence[Mapping[str, Any]]) -> Floats:
-    """Return what is known of samples without any compiler, a row each: sizes, time and task."""
+    """Return features of samples without any compiler, a row each: sizes, times and tasks."""
     sizes = np.array([_log(row.get("num_ops")) for row in rows])
     times = np.array([_log(row.get("baseline_latency_ms")) for row in rows])
-    found = [(each - each.mean()) / each.std() for each in (sizes, times) if each.std() > 1e-9]
+    features = [
+        (values - values.mean()) / values.std() for values in (sizes, times) if values.std() > 1e-9
+    ]
     tasks = sorted({str(row.get("task")) for row in rows})
-    found += [np.array([float(str(row.get("task")) == task) for row in rows]) for task in tasks]
-    return np.stack(found, axis=1)
+    features += [np.array([float(str(row.get("task")) == task) for row in rows]) for task in tasks]
+    return np.stack(features, axis=1)
 
 
 def _log(value: Any) -> float:
@@ -202,20 +215,20 @@ def _log(value: Any) -> float:
     return math.log(number) if number > 0 else 0.0
 
 
-def _features(logs: Floats, known: Floats) -> Floats:
-    """Return a row a sample: its logarithms, each of one spread, and waves of them and `known`.
+def _features(logs: Floats, descriptions: Floats) -> Floats:
+    """Return features of samples, a row each: scaled logs, and waves of logs and descriptions.
 
-    Means of the logarithms are what S is made of. The waves (random Fourier features: Rahimi and
-    Recht, "Random features for large-scale kernel machines", 2007) stand for their distribution, so
-    that failures and fast graphs are there in their shares and do not merely make up for each
-    other, which a compiler that nobody has measured would not repeat.
+    S depends on the means of the logs. The waves (random Fourier features: Rahimi and Recht,
+    "Random features for large-scale kernel machines", 2007) represent the distribution, so that the
+    subset has failures and fast graphs in their shares. Otherwise they might merely cancel out,
+    which an unmeasured compiler would not reproduce.
     """
     flat = logs.reshape(-1, logs.shape[-1]).T
     spread = flat.std(axis=0)
     plain = flat[:, spread > 1e-9] / spread[spread > 1e-9]
-    plain /= np.sqrt(max(plain.shape[1], 1))  # a sample is one away from the mean
-    told = np.hstack([plain, known])
-    waves = told @ np.random.default_rng(0).normal(size=(told.shape[1], NUM_WAVES)) / WIDTH
+    plain /= np.sqrt(max(plain.shape[1], 1))  # typical distance of a sample from the mean: one
+    features = np.hstack([plain, descriptions])
+    waves = features @ np.random.default_rng(0).normal(size=(features.shape[1], NUM_WAVES)) / WIDTH
     return np.hstack(
         [plain, np.cos(waves) / np.sqrt(NUM_WAVES), np.sin(waves) / np.sqrt(NUM_WAVES)]
     )
@@ -226,18 +239,21 @@ def _scores(names: Sequence[str], logs: Floats) -> dict[str, tuple[float, ...]]:
     return {name: tuple(row) for name, row in zip(names, means.tolist(), strict=True)}
 
 
-def _error(logs: Floats, known: Floats, families: Sequence[str], count: int) -> Error:
+def _error(logs: Floats, descriptions: Floats, families: Sequence[str], count: int) -> Error:
     random = np.random.default_rng(0)
     num_compilers = len(logs)
     of_compilers: list[float] = []
     of_compilers_random: list[float] = []
     if num_compilers > 1:
         for left_out in range(num_compilers):
-            for some in _shares(logs.shape[-1], count, random):
-                own, others = logs[left_out][:, some], np.delete(logs, left_out, axis=0)[:, :, some]
-                chosen = herd(_features(others, known[some]), count)
-                of_compilers.append(_distance(own, chosen, own))
-                of_compilers_random += _random_distances(own, count, own, random)
+            for pool in _shares(logs.shape[-1], count, random):
+                held_out, others = (
+                    logs[left_out][:, pool],
+                    np.delete(logs, left_out, axis=0)[:, :, pool],
+                )
+                chosen = herd(_features(others, descriptions[pool]), count)
+                of_compilers.append(_distance(held_out, chosen, held_out))
+                of_compilers_random += _random_distances(held_out, count, held_out, random)
     fold_of = np.array([_fold(family) for family in families])
     of_graphs: list[float] = []
     of_graphs_random: list[float] = []
@@ -245,15 +261,17 @@ def _error(logs: Floats, known: Floats, families: Sequence[str], count: int) -> 
         seen, unseen = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         if len(unseen) == 0 or len(seen) < count:
             continue
-        chosen = herd(_features(logs[:, :, seen], known[seen]), count)
-        for each in logs:
-            of_graphs.append(_distance(each[:, seen], chosen, each[:, unseen]))
-            of_graphs_random += _random_distances(each[:, seen], count, each[:, unseen], random)
+        chosen = herd(_features(logs[:, :, seen], descriptions[seen]), count)
+        for compiler_logs in logs:
+            of_graphs.append(_distance(compiler_logs[:, seen], chosen, compiler_logs[:, unseen]))
+            of_graphs_random += _random_distances(
+                compiler_logs[:, seen], count, compiler_logs[:, unseen], random
+            )
     return Error(
         count,
         *(
-            float(np.mean(found)) if found else None
-            for found in (of_compilers, of_compilers_random, of_graphs, of_graphs_random)
+            float(np.mean(distances)) if distances else None
+            for distances in (of_compilers, of_compilers_random, of_graphs, of_graphs_random)
         ),
     )
 
@@ -261,7 +279,7 @@ def _error(logs: Floats, known: Floats, families: Sequence[str], count: int) -> 
 def _shares(
     num_samples: int, count: int, random: np.random.Generator
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield samples to choose from: several times a share of them, or once all."""
+    """Yield the samples to choose from: `NUM_TRIES` random shares, or all samples once."""
     size = int(SHARE_TRIED * num_samples)
     if size < 2 * count:
         yield np.arange(num_samples)
@@ -275,7 +293,7 @@ def _fold(family: str) -> int:
 
 
 def _distance(logs: Floats, chosen: Sequence[int] | npt.NDArray[np.int64], of_all: Floats) -> float:
-    """Return how far S(t) of some samples is from S(t) of others, as a ratio less 1."""
+    """Return the deviation of S(t) of a subset from that of `of_all`, as a ratio minus 1."""
     difference = logs[:, chosen].mean(axis=1) - of_all.mean(axis=1)
     return float(np.expm1(np.abs(difference)).mean())
 
@@ -289,7 +307,7 @@ def _random_distances(
     ]
 
 
-def _pair(one: float | None, other: float | None) -> str:
-    if one is None or other is None:
+def _pair(compiler_error: float | None, random_error: float | None) -> str:
+    if compiler_error is None or random_error is None:
         return "-"
-    return f"{100 * one:.1f} % ({100 * other:.1f} %)"
+    return f"{100 * compiler_error:.1f} % ({100 * random_error:.1f} %)"

@@ -81,9 +81,9 @@ class ScheduledTvm(Tvm):
     def lower(self, tvm: Any, graph: Any, target: Any) -> Any:
         """Return the graph with the chosen schedules applied.
 
-            Raises:
-                CompilerError: no task of the graph has a schedule.
-        UnverifiedProgramError: the verifier rejects a trace.
+        Raises:
+            CompilerError: no task of the graph has a schedule.
+            UnverifiedProgramError: the verifier rejects a trace.
         """
         del tvm
         extraction = extract_tasks(lowered(graph, target), target, TaskSource("", "", 0))
@@ -169,9 +169,9 @@ class TvmTuned(ScheduledTvm):
     def schedules(self, extraction: Extraction) -> Mapping[str, Sequence[Chosen]]:
         """Return the correct records of the graph's tasks.
 
-            Raises:
-        CompilerError: the option `records` is missing.
-        DatasetNotFoundError: the dataset does not exist, or has no records.
+        Raises:
+            CompilerError: the option `records` is missing.
+            DatasetNotFoundError: the dataset does not exist, or has no records.
         """
         if not self.options["records"]:
             raise CompilerError(

@@ -39,7 +39,7 @@ def load_graphs(path: str | Path) -> dict[str, ProgramGraph]:
     """Return the graphs of a file by `Candidate.key`.
 
     Raises:
-    TuningError: the file does not exist, or its graphs are invalid.
+        TuningError: the file does not exist, or its graphs are invalid.
     """
     arrays, header = load_arrays(path, _KIND)
     try:

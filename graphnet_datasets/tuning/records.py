@@ -63,7 +63,7 @@ def read_tasks(dataset: str | os.PathLike[str]) -> TuningRecords:
     Rows whose id is not the hash of their workload and target are skipped and counted.
 
     Raises:
-    DatasetNotFoundError: the dataset does not exist, or has no tasks.
+        DatasetNotFoundError: the dataset does not exist, or has no tasks.
     """
     skipped: collections.Counter[str] = collections.Counter()
     tasks: dict[str, Task] = {}

@@ -144,9 +144,9 @@ def make_tuner(
     """Return a tuner over a space; `name` may be `module:attribute` or `file.py:attribute`.
 
     Raises:
-    UnknownTunerError: the name is unknown, or does not refer to a tuner.
-    TuningError: the tuner does not accept the options.
-    MissingExtraError: a library that the tuner needs is not installed.
+        UnknownTunerError: the name is unknown, or does not refer to a tuner.
+        TuningError: the tuner does not accept the options.
+        MissingExtraError: a library that the tuner needs is not installed.
     """
     return _TUNERS.make(name, space, seed, options)
 
@@ -157,7 +157,7 @@ def make_allocator(
     """Return an allocator over tasks; `name` may be `module:attribute` or `file.py:attribute`.
 
     Raises:
-    UnknownTunerError: the name is unknown, or does not refer to an allocator.
-    TuningError: the allocator does not accept the options.
+        UnknownTunerError: the name is unknown, or does not refer to an allocator.
+        TuningError: the allocator does not accept the options.
     """
     return _ALLOCATORS.make(name, tasks, seed, options)

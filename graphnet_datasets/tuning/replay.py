@@ -79,8 +79,8 @@ class Pool:
     def rows(self, task: Task) -> list[Measurement]:
         """Return the records of a task in the order of the pool.
 
-            Raises:
-        ReplayError: the pool has no record of the task.
+        Raises:
+            ReplayError: the pool has no record of the task.
         """
         rows = self._rows.get(task.task_id)
         if not rows:
@@ -96,8 +96,8 @@ class Pool:
     def find(self, task_id: str, trace_hash: str) -> Measurement:
         """Return the record of a candidate.
 
-            Raises:
-        ReplayError: the pool has no record of the candidate.
+        Raises:
+            ReplayError: the pool has no record of the candidate.
         """
         row = self._rows.get(task_id, {}).get(trace_hash)
         if row is None:
@@ -170,8 +170,8 @@ class PoolSpace(Space):
     def features(self, candidate: Candidate) -> np.ndarray:
         """Return the recorded features.
 
-            Raises:
-        TuningError: the record has no features.
+        Raises:
+            TuningError: the record has no features.
         """
         row = self.pool.find(candidate.task_id, candidate.trace_hash)
         if row.features is None:

@@ -181,8 +181,8 @@ class TvmSpace(Space):
     def graph(self, candidate: Candidate) -> ProgramGraph:
         """Return the lowered program of a schedule as a graph.
 
-            Raises:
-        TuningError: the trace does not replay, or the schedule cannot be lowered.
+        Raises:
+            TuningError: the trace does not replay, or the schedule cannot be lowered.
         """
         context = self._context_of(candidate)
         schedule = self._replay(context, candidate.trace_json)

@@ -56,7 +56,7 @@ def graph_of_function(function: Any) -> ProgramGraph:
     """Return the graph of a lowered `PrimFunc`.
 
     Raises:
-    TuningError: it has more than `MAX_NODES` nodes, or is nested too deeply.
+        TuningError: it has more than `MAX_NODES` nodes, or is nested too deeply.
     """
     builder = _Builder()
     try:

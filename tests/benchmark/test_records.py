@@ -124,7 +124,7 @@ def test_a_directory_without_records_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         read_runs(tmp_path)
     assert str(caught.value) == (
-        f"There are no run records at `{tmp_path}`. Make some with "
+        f"There are no run records at `{tmp_path}`. Create some with "
         f"`graphnet run … --out {tmp_path}`."
     )
 
@@ -136,7 +136,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     part.write_bytes(part.read_bytes()[:-20])
     with pytest.raises(SchemaError) as caught:
         RunStore(tmp_path)
-    assert str(caught.value).startswith(f"`{part}` is not a whole Parquet file (")
+    assert str(caught.value).startswith(f"`{part}` is not a complete Parquet file (")
     assert str(caught.value).endswith("Delete it and run again; the other records stay.")
 
 

@@ -149,27 +149,27 @@ def test_a_symbolic_shape_that_disagrees_is_marked_and_left_out(folder: Path) ->
     [
         ("graph_net.json", "{\n nonsense", "line 2: this is not JSON. Correct the file or leave "
          "the sample out."),
-        ("graph_net.json", "[]", "holds no JSON object. Correct it or leave the sample out."),
+        ("graph_net.json", "[]", "must contain a JSON object. Correct it or leave the sample out."),
         ("graph_net.json", '{"framework": "jax"}', "names the framework 'jax' (accepted: torch, "
          "paddle). Correct it or leave the sample out."),
-        ("graph_net.json", '{"framework": "torch", "source": 3}', "`source` is not text. Correct "
-         "it or leave the sample out."),
-        ("graph_net.json", '{"framework": "torch", "original_tag": [3]}', "`original_tag` is not "
-         "a list of texts. Correct it or leave the sample out."),
+        ("graph_net.json", '{"framework": "torch", "source": 3}', "`source` must be a string. "
+         "Correct it or leave the sample out."),
+        ("graph_net.json", '{"framework": "torch", "original_tag": [3]}', "`original_tag` must "
+         "be a list of strings. Correct it or leave the sample out."),
         ("graph_net.json", "[" * 100_000, "line 1: this is not JSON. Correct the file or leave "
          "the sample out."),
         ("input_meta.py", 'class A:\n    name = "L_x_"\n    shape = []\n    dtype = "int64"\n',
          "line 1: the tensor `L_x_` is declared in `weight_meta.py` too. Remove one of the two."),
-        ("graphnet_datasets.json", "{}", "does not fit the other files of its directory "
-         "(ValueError: it is not an object of version 1). Remove it to read those alone, or write "
-         "the directory again."),
-        ("graphnet_datasets.json", '{"version": 1, "results": []}', "does not fit the other files "
-         "of its directory (ValueError: zip() argument 2 is shorter than argument 1). Remove it "
-         "to read those alone, or write the directory again."),
-        ("graphnet_datasets.json", '{"version": 1, "id": "../etc"}', "does not fit the other "
+        ("graphnet_datasets.json", "{}", "does not match the other files of its directory "
+         "(ValueError: It must be an object of version 1). Delete it to read only the others, or "
+         "write the directory again."),
+        ("graphnet_datasets.json", '{"version": 1, "results": []}', "does not match the other "
+         "files of its directory (ValueError: zip() argument 2 is shorter than argument 1). Delete it "
+         "to read only the others, or write the directory again."),
+        ("graphnet_datasets.json", '{"version": 1, "id": "../etc"}', "does not match the other "
          "files of its directory (SampleError: The sample id '../etc' is not a path of letters, "
-         "digits and `_.+=@-` with parts separated by `/`. Rename the sample). Remove it to read "
-         "those alone, or write the directory again."),
+         "digits and `_.+=@-` with parts separated by `/`. Rename the sample). Delete it to read "
+         "only the others, or write the directory again."),
     ],
 )  # fmt: skip
 def test_a_broken_file_is_refused_by_name(folder: Path, name: str, text: str, message: str) -> None:
@@ -210,7 +210,9 @@ def test_a_broken_file_is_refused_by_name(folder: Path, name: str, text: str, me
 )
 def test_extras_are_checked(folder: Path, extras: dict[str, Any]) -> None:
     (folder / "graphnet_datasets.json").write_text(json.dumps({"version": 1, **extras}))
-    with pytest.raises(SourceError, match=r"graphnet_datasets\.json` does not fit the other files"):
+    with pytest.raises(
+        SourceError, match=r"graphnet_datasets\.json` does not match the other files"
+    ):
         read_directory(folder)
 
 

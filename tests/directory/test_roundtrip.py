@@ -187,7 +187,7 @@ def test_other_files_are_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(SampleError) as caught:
         write_directory(RELU, tmp_path)
     assert str(caught.value) == (
-        f"`{tmp_path}` holds something other than a GraphNet directory, which would be lost. "
+        f"`{tmp_path}` is not a GraphNet directory, and its contents would be lost. "
         "Choose another path or remove it."
     )
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]

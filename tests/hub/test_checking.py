@@ -39,5 +39,5 @@ def test_the_reason_for_not_checking_is_recorded() -> None:
     assert {(each["outcome"], each["reason"]) for each in row["validation"]} == {
         ("skipped", "Not checked before it was pushed: checked by hand")
     }
-    with pytest.raises(SchemaError, match=r"^`skip_validation` is the reason why"):
+    with pytest.raises(SchemaError, match=r"^`skip_validation` must state why"):
         push(VALID, REPO, skip_validation=" ")

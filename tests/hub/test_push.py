@@ -69,7 +69,7 @@ def test_what_is_there_is_left_out_with_the_reason(hub: Hub) -> None:
     pushed = push(again, REPO, split="test")
     assert pushed.num_added == 1
     assert set(pushed.skipped) == {
-        Skipped("cv/chain-3", "It stands twice in this push."),
+        Skipped("cv/chain-3", "It occurs twice in this push."),
         Skipped("other/name", f"`{REPO}` has it already as `cv/chain-1`."),
         Skipped("cv/chain-2", f"`{REPO}` has it already."),
     }
@@ -98,5 +98,5 @@ def test_rows_are_checked_and_their_hashes_computed_again() -> None:
     with pytest.raises(SchemaError) as caught:
         push([3], REPO)  # type: ignore[list-item]
     assert str(caught.value) == (
-        "A sample or a row of one can be pushed, not `int`. Give an iterable of them."
+        "A push needs samples or their rows, got `int`. Pass an iterable of them."
     )

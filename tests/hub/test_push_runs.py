@@ -24,7 +24,7 @@ def test_runs_are_pushed_by_their_id_beside_the_graphs(hub: Hub) -> None:
     table = pa.Table.from_pylist(records, RUNS_SCHEMA)
     pushed = push_runs(table, REPO)
     assert pushed.num_added == 2
-    assert pushed.skipped == (Skipped("a", "It stands twice in this push."),)
+    assert pushed.skipped == (Skipped("a", "It occurs twice in this push."),)
     pushed = push_runs(datasets.Dataset(table), REPO)
     assert (pushed.num_added, pushed.commit_url) == (0, None)
     assert push_runs([run_record("c")], REPO).num_added == 1
@@ -45,11 +45,13 @@ def test_runs_alone_can_begin_a_repository(hub: Hub) -> None:
 
 
 def test_run_records_of_another_kind_are_refused() -> None:
-    with pytest.raises(SchemaError, match=r"^These rows have other columns than the table `runs`"):
+    with pytest.raises(
+        SchemaError, match=r"^The columns of the rows differ from those of the table `runs`"
+    ):
         push_runs([{"run_id": "a"}], REPO)
     with pytest.raises(FormatVersionError) as caught:
         push_runs([run_record("a", schema_version=2)], REPO)
     assert str(caught.value) == (
         "These records of timed runs are of format version 2; this library writes 1. Push them "
-        "with the release of `graphnet-datasets` that made them."
+        "with the release of `graphnet-datasets` that created them."
     )

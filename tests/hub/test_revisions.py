@@ -79,7 +79,7 @@ def test_another_format_version_is_refused_with_the_way_out(
     with pytest.raises(FormatVersionError) as caught:
         push(chains("cv", [1]), REPO)
     assert str(caught.value) == (
-        f"`{REPO}` holds format version {version}; this library writes 1. {advice}"
+        f"`{REPO}` has format version {version}; this library writes 1. {advice}"
     )
     assert "v1" not in hub.state.repositories[REPO].branches
 

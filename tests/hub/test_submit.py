@@ -137,14 +137,14 @@ def test_a_refused_submission_leaves_the_clone_as_it_was(clone: Path) -> None:
     assert refused(clone) == f"`git commit` failed in `{clone}`: not today"
     hook.unlink()
     assert "already exists" in refused(clone, branch="main")
-    assert "leads outside of the clone" in refused(clone, folder="../elsewhere")
+    assert "is outside the clone" in refused(clone, folder="../elsewhere")
     (clone / "more").write_text("x")
     git(clone, "add", "more")
     assert "`more` is staged in" in refused(clone)
 
 
 def test_what_is_no_clone_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PushError, match="is no clone of a Git repository"):
+    with pytest.raises(PushError, match="is not a clone of a Git repository"):
         submit_samples(chains(1), tmp_path, **UNCHECKED)
     with pytest.raises(PushError, match="There is no directory"):
         submit_samples(chains(1), tmp_path / "nothing", **UNCHECKED)

@@ -89,7 +89,7 @@ def test_an_interrupted_push_leaves_the_repository_as_it_was(
 
 @pytest.mark.usefixtures("hub")
 def test_a_token_that_may_not_write_is_told_to_log_in() -> None:
-    with pytest.raises(PushError, match=r"Log in with a token that may write there"):
+    with pytest.raises(PushError, match=r"Log in with a token with write access"):
         push(chains("cv", [1]), REPO, token="hf_wrong")  # noqa: S106
 
 
@@ -97,7 +97,7 @@ def test_a_token_that_may_not_write_is_told_to_log_in() -> None:
 def test_a_name_that_is_no_repository_is_refused(name: str) -> None:
     with pytest.raises(SchemaError) as caught:
         push([], name)
-    assert str(caught.value) == f"`{name}` is not a repository on the Hub. Write `org/name`."
+    assert str(caught.value) == f"`{name}` is not a repository on the Hub. Use `org/name`."
 
 
 @pytest.mark.parametrize("config", ["runs", "all", "excluded", "a/b", "a-b", "..", ""])
@@ -106,6 +106,6 @@ def test_a_config_that_cannot_be_a_folder_is_refused(config: str) -> None:
         push([], REPO, config)
     taken = ["all", *(name for name, each in CONFIGS.items() if not each.is_in_all)]
     assert str(caught.value) == (
-        f"`{config}` cannot be a config of graphs. Take letters, digits and underscores, and none "
+        f"`{config}` cannot be a config of graphs. Use letters, digits and underscores, but none "
         f"of {', '.join(sorted(taken))}."
     )

@@ -104,7 +104,7 @@ def test_refs_are_found_and_mapped_in_order() -> None:
         ),
         (
             {"ops": (Op("torch.relu", (), (("dim", 1), ("dim", 2))),), "outputs": None},
-            "In sample `example/linear`, op 0 (`torch.relu`) gives one keyword twice.",
+            "In sample `example/linear`, op 0 (`torch.relu`) has a repeated keyword.",
         ),
         (
             {
@@ -112,7 +112,7 @@ def test_refs_are_found_and_mapped_in_order() -> None:
                 "ops": (),
                 "outputs": None,
             },
-            "In sample `example/linear`, input 0 stores 2 bytes of data where it has 8.",
+            "In sample `example/linear`, input 0 stores 2 bytes of data instead of 8.",
         ),
         (
             {"custom_operators": (CustomOperator("scale", "()", "", "0" * 64),)},
@@ -126,7 +126,7 @@ def test_refs_are_found_and_mapped_in_order() -> None:
         ),
         (
             {"custom_operators": (CustomOperator("mylib::scale", "()", "", "0" * 64),) * 2},
-            "In sample `example/linear`, the custom operator `mylib::scale` is there twice.",
+            "In sample `example/linear`, the custom operator `mylib::scale` is defined twice.",
         ),
         (
             {"custom_operators": (CustomOperator("mylib::scale", "()", "", "abc"),)},
@@ -161,7 +161,7 @@ def nested(depth: int) -> Any:
     ("arg", "problem"),
     [
         (2**63, "has an integer beyond 64 bits"),
-        ("x" * 10_001, "has text of more than 10000 characters"),
+        ("x" * 10_001, "has a string of more than 10000 characters"),
         (nested(33), "nests arguments deeper than 32 levels"),
         (DictArg((("a", 1), ("a", 2))), "has a dictionary with one key twice"),
         (DictArg(((1, 2),)), "has a dictionary with a key that is not text"),  # type: ignore[arg-type]

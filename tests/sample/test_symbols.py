@@ -75,7 +75,7 @@ def test_a_value_that_is_no_small_integer_is_refused(expression: str) -> None:
 
 
 def test_a_symbol_without_a_value_is_named() -> None:
-    message = "`s0 + s1` names the symbol `s1`, which has no value."
+    message = "`s0 + s1` uses the symbol `s1`, which has no value."
     with pytest.raises(SymbolError, match=re.escape(message)):
         evaluate("s0 + s1", {"s0": 1})
 

@@ -119,7 +119,7 @@ def test_columns_and_order_are_those_of_the_schema_and_of_the_features() -> None
 
 def test_an_unknown_derived_column_is_refused() -> None:
     expected = (
-        "`flop` is not a derived column. Those are library, library_version, catalog_line, "
+        "`flop` is not a derived column. Choose from library, library_version, catalog_line, "
         "overrides, input_specification, seed, model_source_hash, weights_origin, is_truncated, "
         "is_reimplementation, split_group, split, subtask, family, structure_hash, "
         "signature_hash, flops, flops_coverage, bytes_moved, arithmetic_intensity, "

@@ -107,5 +107,6 @@ def test_an_argument_that_is_none_of_ours_has_no_place_in_a_row() -> None:
     with pytest.raises(SchemaError) as caught:
         encode_args((print,), [])  # type: ignore[arg-type]
     assert str(caught.value) == (
-        "An argument of type `builtin_function_or_method` has no place in a row."
+        "An argument of type `builtin_function_or_method` cannot be stored in a row. "
+        "Use the types of `sample.arguments`."
     )

@@ -40,7 +40,7 @@ def test_missing_records_are_reported_with_the_command_that_makes_them(tmp_path:
     with pytest.raises(DatasetNotFoundError) as error:
         as_table(tmp_path)
     assert str(error.value) == (
-        f"There are no run records at `{tmp_path}`. Make some with "
+        f"There are no run records at `{tmp_path}`. Create some with "
         f"`graphnet run … --out {tmp_path}`."
     )
 
@@ -49,7 +49,7 @@ def test_a_truncated_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "runs.parquet"
     pq.write_table(pa.Table.from_pylist(FOUR, RUNS_SCHEMA), path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(SchemaError, match=rf"^`{path}` is not a whole Parquet file "):
+    with pytest.raises(SchemaError, match=rf"^`{path}` is not a complete Parquet file "):
         as_table(path)
 
 

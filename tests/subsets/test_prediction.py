@@ -118,7 +118,7 @@ def test_herding_comes_nearer_the_more_it_takes() -> None:
     [
         ([], 5, "There are no run records"),
         ([run("a/x", "one", 2.0), run("b/x", "other", 2.0)], 5, "No sample counts for each of"),
-        ([run("a/x", "one", 2.0)], 0, "0 samples cannot be chosen"),
+        ([run("a/x", "one", 2.0)], 0, "`count` must be at least 1, got 0"),
     ],
 )
 def test_records_that_tell_nothing(rows: list[Any], count: int, sentence: str) -> None:

@@ -90,8 +90,8 @@ class TwoLevelDispatcher(Dispatcher):
     def choose(self, features: np.ndarray) -> str:
         """Return the configuration for one input.
 
-            Raises:
-        TuningError: the dispatcher has not been fitted.
+        Raises:
+            TuningError: the dispatcher has not been fitted.
         """
         return self.choose_with(lambda index: float(features[index]))
 

@@ -21,7 +21,7 @@ def import_torch() -> Any:
     """Return torch.
 
     Raises:
-    MissingExtraError: torch is not installed.
+        MissingExtraError: torch is not installed.
     """
     try:
         import torch
