@@ -164,8 +164,8 @@ def test_a_symbolic_shape_that_disagrees_is_marked_and_left_out(folder: Path) ->
          "(ValueError: It must be an object of version 1). Delete it to read only the others, or "
          "write the directory again."),
         ("graphnet_datasets.json", '{"version": 1, "results": []}', "does not match the other "
-         "files of its directory (ValueError: zip() argument 2 is shorter than argument 1). Delete it "
-         "to read only the others, or write the directory again."),
+         "files of its directory (ValueError: zip() argument 2 is shorter than argument 1). Delete "
+         "it to read only the others, or write the directory again."),
         ("graphnet_datasets.json", '{"version": 1, "id": "../etc"}', "does not match the other "
          "files of its directory (SampleError: The sample id '../etc' is not a path of letters, "
          "digits and `_.+=@-` with parts separated by `/`. Rename the sample). Delete it to read "
