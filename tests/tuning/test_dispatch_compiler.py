@@ -92,7 +92,7 @@ def test_a_graph_is_compiled_by_the_compiler_of_its_size(tmp_path: Path) -> None
         traced = torch.fx.symbolic_trace(module)
         compiler = Dispatch({"runs": str(runs)})
         compiled = compiler.compile(traced, inputs)
-        assert compiler.warnings[0].startswith(f"dispatch: {name}, for ")
+        assert compiler.warnings[0].startswith(f"dispatch: chose {name} for ")
         torch.testing.assert_close(compiled(**inputs), traced(**inputs))
         assert compiler.num_compilations() >= 1
         assert (compiler.chosen is None) == (name == "eager")

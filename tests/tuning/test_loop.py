@@ -169,8 +169,8 @@ def test_what_a_run_cannot_be() -> None:
     with pytest.raises(TuningError) as error:
         tune(TASKS, tuner, ToyMeasurer(space), allocator, Budget(23))
     assert str(error.value) == (
-        "23 trials do not give each of 3 tasks a slot of 8: some would be skipped. Allow 24 "
-        "trials, tune fewer tasks, or make the slots smaller."
+        "23 trials are too few for 3 tasks with slots of 8 trials. Allow 24 trials, tune fewer "
+        "tasks, or use smaller slots."
     )
     with pytest.raises(TuningError, match="Both values must be above 0"):
         Budget(5, seconds=math.nan)
