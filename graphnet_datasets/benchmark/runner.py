@@ -8,10 +8,10 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..atomic import temporary_directory
-from ..compilers import resolve_name, resolve_paths
+from ..compilers import compiler_of_object, resolve_name, resolve_paths
 from ..errors import RunError, raises_only
 from ..schema import Status, sample_from_row
 from ..storage.selection import is_path
@@ -37,13 +37,16 @@ from .time_spent import TimeSpent
 if TYPE_CHECKING:
     import datasets
 
+Compiler: TypeAlias = str | Callable[..., Any] | type
+"""A compiler by name or reference, or as a function or class."""
+
 _logger = logging.getLogger(__name__)
 
 
 @raises_only(RunError)
 def run(
     dataset: Any,
-    compiler: str | Sequence[str] = "inductor",
+    compiler: Compiler | Sequence[Compiler] = "inductor",
     device: str | Sequence[str] = "cpu",
     out: str | os.PathLike[str] | None = None,
     *,
@@ -68,7 +71,9 @@ def run(
 
     Args:
         dataset: rows of `load_dataset`, samples, names, paths, or several (see `select_rows`).
-        compiler: one or several names of compilers, or `module:attribute`.
+        compiler: one or several names of compilers, `module:attribute`, functions
+            `(module, example_inputs)` or `Compiler` classes. The source text of a function from a
+            notebook or script is passed to the process that runs it.
         device: `cpu`, `cuda` (the first GPU), `cuda:1`, or several GPUs, `cuda:0,cuda:1`, each of
             which takes the next sample when it is free. On a Ray cluster `cpu` is every node and
             `cuda` every GPU.
@@ -110,8 +115,14 @@ def run(
     ('ok', -inf)
     """
     chosen = _settings(settings, changes)
-    named = [compiler] if isinstance(compiler, str) else list(dict.fromkeys(compiler))
-    resolved = [resolve_name(each) for each in named]  # says at once which file is missing
+    several = compiler if isinstance(compiler, Sequence) else [compiler]
+    named = list(
+        dict.fromkeys(
+            part if isinstance(part, str) else compiler_of_object(part)
+            for part in ([compiler] if isinstance(compiler, str) else several)
+        )
+    )
+    resolved = [resolve_name(name) for name in named]  # a missing file is an error at once
     compilers = resolved if executor == "ray" else named  # other nodes have other directories
     given = resolve_paths(options or {})
     rows, compilers_of = match_compilers(dataset, filters, source, compilers)

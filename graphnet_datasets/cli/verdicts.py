@@ -32,13 +32,13 @@ class VerdictPrinter:
     def show(self, record: Mapping[str, Any]) -> None:
         """Print the line of one run; wrong and failed ones are red on a terminal."""
         from ..scores import Outcome
-        from ..scores.summary_text import describe_run
+        from ..scores.summary_text import describe_run, short_compiler
 
         if not self._has_header:
             echo(f"{_describe_machine(record)}\n")
             self._has_header = True
         outcome, line = describe_run(record)
-        name = printable_line(f"{record['sample_id']}  {record['compiler']}")
+        name = printable_line(f"{record['sample_id']}  {short_compiler(record['compiler'])}")
         self._width = max(self._width, len(name))
         is_bad = outcome in (Outcome.WRONG, Outcome.FAILED)
         echo(f"  {name.ljust(self._width)}  {line}", colour="red" if is_bad else None)
@@ -46,14 +46,15 @@ class VerdictPrinter:
     def close(self, runs: Any) -> bool:
         """Print the verdict on each compiler; return whether a run is wrong or failed."""
         from ..scores import Outcome, as_table, split_arms, summarise_arms
-        from ..scores.summary_text import closing_lines
+        from ..scores.summary_text import closing_lines, with_short_names
 
         table = as_table(runs)
         echo("")
         if busy := _describe_load(table["other_cpu_share"].to_pylist()):
             echo(busy)
         has_failures = False
-        for summary in summarise_arms(split_arms(table), duplicates="newest"):
+        summaries, _ = with_short_names(summarise_arms(split_arms(table), duplicates="newest"))
+        for summary in summaries:
             bad = summary.with_outcome(Outcome.WRONG) + summary.with_outcome(Outcome.FAILED)
             has_failures |= bool(bad)
             first, *others = closing_lines(summary)

@@ -2,6 +2,7 @@
 
 from .base import Compiler
 from .builtin import usual_compilers
+from .function_source import compiler_of_object
 from .options import Option, parse_options, resolve_paths
 from .registry import (
     Entry,
@@ -17,6 +18,7 @@ __all__ = [
     "Compiler",
     "Entry",
     "Option",
+    "compiler_of_object",
     "find_entry",
     "list_entries",
     "make_compiler",

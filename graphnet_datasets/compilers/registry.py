@@ -90,7 +90,7 @@ def register_compiler(
             f"A compiler `{name}` for {framework} exists already. Choose another name or pass "
             "`replace=True`."
         )
-    reference = factory if isinstance(factory, str) else _reference_of(factory)
+    reference = factory if isinstance(factory, str) else reference_of(factory)
     _registered[key] = Entry(name, framework, reference, "registered")
     return factory
 
@@ -216,7 +216,16 @@ def _entry_points() -> list[Entry]:
     return entries
 
 
-def _reference_of(factory: Any) -> str:
+def reference_of(factory: Any) -> str:
+    """Return the reference to a function or class at the top of a module or script.
+
+    Raises:
+        CompilerError: it is defined elsewhere, or interactively.
+
+    >>> from graphnet_datasets.compilers.eager import Eager
+    >>> reference_of(Eager)
+    'graphnet_datasets.compilers.eager:Eager'
+    """
     module = sys.modules.get(getattr(factory, "__module__", ""))
     name = getattr(factory, "__qualname__", "")
     # A decorator runs before the name of what it decorates is bound.

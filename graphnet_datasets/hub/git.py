@@ -97,10 +97,9 @@ class Clone:
             check=False,
         )
         if done.returncode:
-            output = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
-            raise PushError(
-                f"`git {arguments[0]}` failed in `{self.root}`: {printable_line(output[-1])}"
-            )
+            output = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            reason = printable_line(output[-1]) if output else f"exit status {done.returncode}"
+            raise PushError(f"`git {arguments[0]}` failed in `{self.root}`: {reason}")
         return done.stdout.strip()
 
     def _check_configuration(self, git_directory: Path) -> None:
@@ -165,18 +164,37 @@ class Clone:
         Raises:
             PushError: the branch already exists, or Git rejects it.
         """
-        head = self.git("rev-parse", "--verify", "--quiet", "HEAD")
-        before = self.git("rev-parse", "--abbrev-ref", "HEAD")
+        has_commits = self.has_commits()
+        before = self.git("rev-parse", "--abbrev-ref", "HEAD") if has_commits else ""
+        head = self.git("rev-parse", "--verify", "--quiet", "HEAD") if has_commits else ""
+        unborn = "" if has_commits else self.git("symbolic-ref", "HEAD")
         self.git("switch", "--quiet", "--create", name)
         try:
             yield
         except BaseException:
-            if before == "HEAD":
+            if unborn:
+                self.git("symbolic-ref", "HEAD", unborn)
+            elif before == "HEAD":
                 self.git("switch", "--quiet", "--detach", head)
             else:
                 self.git("symbolic-ref", "HEAD", f"refs/heads/{before}")
-            self.git("branch", "--quiet", "-D", name)
+            if not unborn or self._has_branch(name):
+                self.git("branch", "--quiet", "-D", name)
             raise
+
+    def has_commits(self) -> bool:
+        """Return whether the current branch has a commit; a new repository has none."""
+        return self._succeeds("rev-parse", "--verify", "--quiet", "HEAD")
+
+    def _has_branch(self, name: str) -> bool:
+        return self._succeeds("show-ref", "--verify", "--quiet", f"refs/heads/{name}")
+
+    def _succeeds(self, *arguments: str) -> bool:
+        try:
+            self.git(*arguments)
+        except PushError:
+            return False
+        return True
 
     def commit(self, paths: Sequence[Path], message: str) -> str:
         """Commit files and return the hash of the commit.

@@ -14,20 +14,40 @@ from .runs import LATER_COLUMNS, RUNS_SCHEMA
 
 
 def find_run_files(path: Path) -> list[Path]:
-    """Return the Parquet files at `path`, a file or a directory of them at any depth.
+    """Return the files of run records at `path`: a file, or a directory of them at any depth.
+
+    Other Parquet files in a directory, and hidden directories, are left out. A file that is not
+    whole is returned, so that reading it raises an error with its name.
 
     Raises:
         DatasetNotFoundError: there are no files.
         UnsafePathError: a link of a file leads outside of the directory.
     """
-    files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+    if path.is_file():
+        return [path]
+    tables = sorted(
+        file
+        for file in path.rglob("*.parquet")
+        if not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
+    files = [file for file in tables if _may_hold_runs(file)]
     if not files:
+        others = f" The {len(tables)} Parquet files there hold other tables." if tables else ""
         raise DatasetNotFoundError(
-            f"There are no run records at `{path}`. Create some with `graphnet run … --out {path}`."
+            f"There are no run records at `{path}`.{others} Create some with "
+            f"`graphnet run … --out {path}`."
         )
     for file in files if path.is_dir() else []:
         check_target(path, file)
     return files
+
+
+def _may_hold_runs(file: Path) -> bool:
+    try:
+        names = pq.read_schema(file).names
+    except (pa.ArrowInvalid, OSError):
+        return True
+    return {"sample_id", "status"}.issubset(names)
 
 
 def read_run_file(path: Path) -> pa.Table:

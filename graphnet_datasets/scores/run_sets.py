@@ -146,8 +146,17 @@ def _read(runs: Any) -> pa.Table:
 
 
 def _read_path(path: Path) -> pa.Table:
-    tables = [read_run_file(file) for file in find_run_files(path)]
-    return without_copies(pa.concat_tables(tables, promote_options="default"))
+    files = find_run_files(path)
+    tables = [read_run_file(file) for file in files]
+    try:
+        # Records of an older version may lack fields of their outputs.
+        table = pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise SchemaError(
+            f"The {len(files)} files of run records at `{path}` do not fit together: "
+            f"{str(error).splitlines()[0]}. Name the directory of one run."
+        ) from error
+    return without_copies(table)
 
 
 @raises_only(ScoreError)

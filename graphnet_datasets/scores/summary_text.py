@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,8 @@ MAX_FAMILIES_NEEDED = 10_000
 MAX_PAIRS = 6
 """Pairs of arms that are named in a sentence."""
 
+_DIRECTORY = re.compile(r"^/\S*/(?=[^/\s]+\.py:)")
+
 LEGEND = (
     "right, wrong: whether outputs agree with eager at t = -3, where zeros would not. t sets the "
     "tolerance: at t = -3 a float32 output may differ by 0.001 plus 0.03 % of its value.",
@@ -41,6 +44,15 @@ LEGEND = (
 )
 
 
+def short_compiler(name: str) -> str:
+    """Return the name of a compiler without the directory of its file.
+
+    >>> short_compiler("/home/me/mine.py:compile"), short_compiler("inductor")
+    ('mine.py:compile', 'inductor')
+    """
+    return _DIRECTORY.sub("", name)
+
+
 def short_names(names: Sequence[str]) -> dict[str, str]:
     """Return a short label for each arm; long names that share a compiler are numbered.
 
@@ -48,11 +60,13 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     ['tvm', 'inductor [1]']
     """
     labels: dict[str, str] = {}
-    for name in names:
+    shortened = [short_compiler(name) for name in names]
+    for full_name, short_name in zip(names, shortened, strict=True):
+        name = short_name if shortened.count(short_name) == 1 else full_name
         compiler, bracket, _ = name.partition(" (")
         is_long = bool(bracket) and len(name) > MAX_NAME
         number = 1 + sum(label.startswith(f"{compiler} [") for label in labels.values())
-        labels[name] = f"{compiler} [{number}]" if is_long else name
+        labels[full_name] = f"{compiler} [{number}]" if is_long else name
     return labels
 
 

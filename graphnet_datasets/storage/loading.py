@@ -48,6 +48,9 @@ STARTER = Path(__file__).parents[1] / "starter" / "graphnet"
 REVISION = f"v{SCHEMA_VERSION}"
 """The branch of a Hub repository with this format version."""
 
+HUB_TIMEOUT_S = 20.0
+"""Seconds in which the Hub has to answer before it counts as unreachable."""
+
 READ_AHEAD_BYTES = 2**16
 """Bytes that a stream from the Hub reads beyond each range requested by the Parquet reader. The
 reader merges neighbouring ranges itself. With the client's default of 5 MiB, reading two columns
@@ -342,6 +345,7 @@ def _hub_builder(
     import datasets
     from datasets.exceptions import DatasetNotFoundError as NotOnHubError
 
+    _check_reachable(repo_id)
     options = _without_none(filters=filters, columns=columns)
     options["storage_options"] = {"hf": {"block_size": READ_AHEAD_BYTES}}
     for tried_revision in [revision] if revision else [REVISION, None]:
@@ -365,6 +369,39 @@ def _hub_builder(
                 parquet_config.filters = fit_filters(filters, schema)
             return builder
     raise AssertionError("The loop returns or raises.")
+
+
+def _check_reachable(repo_id: str) -> None:
+    """Refuse a repository that is neither cached nor on a Hub that answers.
+
+    One request is enough; the clients behind `datasets` would repeat theirs for a minute.
+
+    Raises:
+        DatasetNotFoundError: the Hub cannot be reached, and the repository is not cached.
+    """
+    import datasets
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import (
+        # The base of what its HTTP library raises, whichever that is in this release of it.
+        HTTPError,  # pyright: ignore[reportPrivateImportUsage]
+    )
+
+    cache = Path(datasets.config.HF_DATASETS_CACHE) / repo_id.replace("/", "___")
+    if cache.is_dir():
+        return
+    try:
+        HfApi().dataset_info(repo_id, timeout=HUB_TIMEOUT_S)
+    except (HTTPError, OSError) as error:
+        if getattr(error, "response", None) is None:  # otherwise the Hub answered
+            raise unreachable(repo_id, constants.ENDPOINT) from error
+
+
+def unreachable(repo_id: str, endpoint: str) -> DatasetNotFoundError:
+    """Return the error for a repository that cannot be loaded without a network."""
+    return DatasetNotFoundError(
+        f"`{repo_id}` cannot be loaded: the Hub ({endpoint}) cannot be reached, and the repository "
+        "is not in the cache. Check the network, or name a local dataset (`./…`)."
+    )
 
 
 def not_on_hub(repo_id: str, revision: str | None = None) -> DatasetNotFoundError:

@@ -143,6 +143,37 @@ def test_a_refused_submission_leaves_the_clone_as_it_was(clone: Path) -> None:
     assert "`more` is staged in" in refused(clone)
 
 
+def test_an_empty_repository_gets_its_first_commit(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    git(empty, "init", "--quiet", "--initial-branch", "main")
+    for name, value in (("user.name", "Somebody"), ("user.email", "somebody@example.org")):
+        git(empty, "config", name, value)
+    with pytest.raises(PushError, match="`git switch` failed"):
+        submit_samples(chains(2), empty, "cv", "train", branch="a..b", skip_validation="test")
+    assert git(empty, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert [path.name for path in empty.iterdir()] == [".git"]
+    done = submit_samples(chains(2), empty, "cv", "train", skip_validation="a test")
+    assert git(empty, "rev-parse", "HEAD") == done.commit
+    assert git(empty, "symbolic-ref", "--short", "HEAD") == done.branch
+    assert git(empty, "status", "--porcelain") == ""
+
+
+def test_a_refused_first_commit_leaves_an_empty_repository(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    git(empty, "init", "--quiet", "--initial-branch", "main")
+    git(empty, "config", "user.useConfigOnly", "true")
+    hook = empty / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(PushError):
+        submit_samples(chains(2), empty, "cv", "train", skip_validation="a test")
+    assert git(empty, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert [path.name for path in empty.iterdir()] == [".git"]
+
+
 def test_what_is_no_clone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PushError, match="is not a clone of a Git repository"):
         submit_samples(chains(1), tmp_path, **UNCHECKED)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
+from ...atomic import write_text
 from ...errors import DatasetNotFoundError, GraphNetError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Limits, Pool, PoolJob, Work, check_executor, open_pool
@@ -18,7 +22,7 @@ from ...transforms.registry import Step, in_order, plan
 from ...version import __version__
 from ..filters import Filters
 from ..job_files import write_job
-from ..layout import write_readme
+from ..layout import read_layout, write_readme
 from ..parts import encode_part, read_notes, save_part
 from ..selection import select_rows
 from ..staging import PART_SUFFIX, Staging
@@ -34,6 +38,8 @@ TRANSFORM_LIMITS = Limits(
     phase_timeouts_s={"transform": 900.0, "write": 6 * 3600.0}, memory_bytes=12 * GIB
 )
 REPORT_NAME = "transform-report.jsonl"
+REQUEST_NAME = "transform-request.json"
+"""The steps and rows of a finished transform, by which the same call knows that it is done."""
 
 Count = Callable[[int, int], None]
 """Called with the number of finished graphs and the total number."""
@@ -65,7 +71,8 @@ def transform_dataset(
     The dataset has a config per task, or the config of the kind of parts, in which equal parts are
     merged. `family` and splits are those of the source graphs. `transform-report.jsonl` in the
     dataset contains each graph's number of samples and refusals with reasons. Progress is stored in
-    a hidden directory beside `out`; after an interruption, repeat the call to resume there.
+    a hidden directory beside `out`; after an interruption, repeat the call to resume there. A call
+    that is repeated after its end does nothing and returns the same report.
 
     Raises:
         DatasetNotFoundError: no sample or dataset matches, or the filters exclude all samples.
@@ -92,13 +99,18 @@ def transform_dataset(
     finished = transformer.find_finished()
     if finished is not None:
         return finished
-    transformer.staging.check_free()
+    has_request = (transformer.staging.target / REQUEST_NAME).is_file()
+    if not has_request:
+        transformer.staging.check_free()
     rows = select_rows(what, filters, dataset=dataset)
     if not rows:
         raise DatasetNotFoundError(
             "No sample matches the filters. Relax them; `graphnet list` shows the available "
             "samples."
         )
+    if has_request and (complete := transformer.find_complete(rows)) is not None:
+        return complete
+    transformer.staging.check_free()
     names = {str(row["framework"]) for row in rows}
     for framework in map(framework_named, sorted(names)):
         if not framework.is_installed:
@@ -153,6 +165,30 @@ class _Transformer:
             self.staging.target, self.report_path, outcomes, rows, num_resumed=len(outcomes)
         )
 
+    def find_complete(self, rows: Sequence[Mapping[str, Any]]) -> TransformReport | None:
+        """Return the report of an earlier call with the same steps and rows, None without one."""
+        target = self.staging.target
+        if (target / REQUEST_NAME).read_text(errors="replace") != self._request(rows):
+            return None
+        outcomes = tuple(read_report(self.report_path))
+        layout = read_layout(target)
+        num_rows = sum(
+            pq.read_metadata(path).num_rows
+            for splits in layout.configs.values()
+            for paths in splits.values()
+            for path in paths
+        )
+        return TransformReport(
+            target, self.report_path, outcomes, num_rows, num_resumed=len(outcomes)
+        )
+
+    def _request(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        """Return the steps, limits and rows of this transform as JSON."""
+        steps = [[step.name, dict(step.options)] for step in self.steps]
+        hashes = [[*_name(row), row["signature_hash"]] for row in rows]
+        request = {"steps": steps, "largest": {**self.largest}, "rows": sorted(hashes)}
+        return json.dumps(request, sort_keys=True, default=str)
+
     def make(
         self, rows: Sequence[Mapping[str, Any]], open_pool: Callable[[str], Pool], count: Count
     ) -> None:
@@ -200,6 +236,7 @@ class _Transformer:
             staged = self.staging.new_place()
             write_dataset(assembly, staged, directory, pool)
             write_report(outcomes, staged / REPORT_NAME)
+            write_text(staged / REQUEST_NAME, self._request(rows))
             write_readme(staged)
             self.staging.publish(staged)
         else:  # the directory will not exist

@@ -196,6 +196,23 @@ def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
         transform_dataset([chain("a/chain", 3)], [HALF], tmp_path / "mine")
 
 
+def test_the_same_call_again_does_nothing_and_another_is_refused(tmp_path: Path) -> None:
+    samples = [chain("a/chain", 3), chain("b/chain", 4)]
+    first = transform_dataset(samples, [HALF], tmp_path / "mine", jobs=1)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "mine").rglob("*")}
+    again = transform_dataset(samples, [HALF], tmp_path / "mine", jobs=1)
+    assert (again.outcomes, again.num_rows) == (first.outcomes, first.num_rows)
+    assert again.num_resumed == 2
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "mine").rglob("*")} == before
+    for what, step in (
+        (samples[:1], HALF),
+        ([samples[0], chain("b/chain", 5)], HALF),
+        (samples, Step("cast", {"dtype": "bfloat16"})),
+    ):
+        with pytest.raises(DatasetExistsError, match="Choose another path"):
+            transform_dataset(what, [step], tmp_path / "mine", jobs=1)
+
+
 def test_nothing_to_transform_and_a_wrong_executor_are_errors(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError, match="No sample matches the filters"):
         transform_dataset([chain("a", 3)], [HALF], tmp_path / "mine", filters=Filters(min_ops=9))

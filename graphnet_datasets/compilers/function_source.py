@@ -1,0 +1,167 @@
+"""Compilers that are functions of a notebook or script: their source, in a file of its own."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..atomic import write_text
+from ..errors import CompilerError
+from ..user_cache import private_directory
+from .base import Compiler
+from .registry import reference_of
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def compiler_of_object(factory: Any) -> str:
+    """Return a reference, `/path/to/file.py:name`, to a function or class defined anywhere.
+
+    Its source text is written to a file in the user's cache, with the imports, plain constants and
+    functions of the same notebook or script that it uses. The process that runs it reads that file;
+    nothing else of this process reaches it. Equal sources have equal files.
+
+    Raises:
+        CompilerError: it is neither a function nor a `Compiler` class, its source cannot be read,
+            or it uses a value that has no source.
+
+    >>> def mine(module, example_inputs):
+    ...     return module
+    >>> compiler_of_object(mine).rpartition(":")[2]
+    'mine'
+    """
+    is_class = inspect.isclass(factory) and issubclass(factory, Compiler)
+    if not (is_class or inspect.isfunction(factory)):
+        raise CompilerError(
+            f"The compiler is {type(factory).__name__} `{str(factory)[:100]}`, but it must be a "
+            "name, a function `(module, example_inputs)` or a subclass of `Compiler`."
+        )
+    name = factory.__name__
+    module = sys.modules.get(factory.__module__)
+    is_found = getattr(module, name, None) is factory and getattr(module, "__file__", None)
+    if is_found and factory.__module__ != "__main__":
+        return reference_of(factory)
+    if not name.isidentifier():
+        raise CompilerError(
+            "The compiler is a lambda, which has no source of its own. Define it with `def` and "
+            "pass it by its name."
+        )
+    text = _Writer().write(factory)
+    digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    try:
+        path = private_directory("compilers") / digest / f"{name}.py"
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        if not (path.is_file() and path.read_text() == text):
+            write_text(path, text)
+    except OSError as error:
+        raise CompilerError(
+            f"The source of the compiler `{name}` cannot be stored: {error}. Set XDG_CACHE_HOME to "
+            "a directory that can be written."
+        ) from error
+    return f"{path.resolve()}:{name}"
+
+
+class _Writer:
+    """Collects the source of a function and of all that it uses."""
+
+    def __init__(self) -> None:
+        self._imports: dict[str, str] = {}
+        self._definitions: dict[str, str] = {}
+        self._pending: set[str] = set()
+
+    def write(self, factory: Callable[..., Any]) -> str:
+        """Return the text of a file that defines `factory`."""
+        self._add(factory.__name__, factory)
+        imports = ["from __future__ import annotations", *self._imports.values()]
+        return "\n".join([*imports, "", *self._definitions.values()])
+
+    def _add(self, name: str, factory: Any) -> None:
+        if name in self._definitions or name in self._pending:
+            return
+        self._pending.add(name)
+        source = _source_of(factory)
+        tree = ast.parse(source)
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        function = getattr(factory, "__wrapped__", factory)
+        values = _globals_of(function)
+        if inspect.isfunction(function):
+            values = values | inspect.getclosurevars(function).nonlocals
+        for other in sorted(used - {name}):
+            if other in values:
+                self._bind(other, values[other], name)
+        self._definitions[name] = source
+        self._pending.discard(name)
+
+    def _bind(self, name: str, value: Any, user: str) -> None:
+        """Add the text that gives `name` its value."""
+        if isinstance(value, types.ModuleType):
+            self._imports[name] = f"import {value.__name__} as {name}"
+            if value.__name__ == name:
+                self._imports[name] = f"import {name}"
+        elif _is_importable(value):
+            self._imports[name] = f"from {value.__module__} import {value.__qualname__} as {name}"
+        elif inspect.isfunction(value) or inspect.isclass(value):
+            if value.__name__ != name:
+                raise _not_written(user, name, value)
+            self._add(name, value)
+        elif _is_plain(value):
+            self._definitions.setdefault(name, f"{name} = {value!r}\n")
+        elif isinstance(getattr(sys.modules.get(type(value).__module__), name, None), type(value)):
+            self._imports[name] = f"from {type(value).__module__} import {name}"
+        else:
+            raise _not_written(user, name, value)
+
+
+def _source_of(factory: Any) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(factory))
+    except (OSError, TypeError) as error:
+        raise CompilerError(
+            f"The source of `{factory.__name__}` cannot be read, so that it cannot travel to the "
+            f"process that runs it. Write it into a file and pass `file.py:{factory.__name__}`."
+        ) from error
+
+
+def _globals_of(factory: Any) -> dict[str, Any]:
+    if inspect.isfunction(factory):
+        return dict(factory.__globals__)
+    return dict(vars(sys.modules[factory.__module__]))
+
+
+def _is_importable(value: Any) -> bool:
+    """Return whether another process can import a function or class from a package."""
+    module = sys.modules.get(getattr(value, "__module__", None) or "")
+    name = getattr(value, "__qualname__", "")
+    if module is None or not name.isidentifier() or getattr(module, name, None) is not value:
+        return False
+    path = getattr(module, "__file__", None) or ""
+    return (
+        module.__name__ in sys.builtin_module_names
+        or "site-packages" in path
+        or (
+            module.__name__.partition(".")[0]
+            in (*sys.stdlib_module_names, __name__.partition(".")[0])
+        )
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple | list | set | frozenset):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(_is_plain(key) and _is_plain(item) for key, item in value.items())
+    return type(value) in _PLAIN
+
+
+def _not_written(user: str, name: str, value: Any) -> CompilerError:
+    return CompilerError(
+        f"`{user}` uses `{name}`, a {type(value).__name__} of this process, which cannot travel to "
+        f"the process that runs it. Make it inside of `{user}`, or write both into a file and pass "
+        f"`file.py:{user}`."
+    )
