@@ -91,7 +91,7 @@ class _Writer:
         function = getattr(factory, "__wrapped__", factory)
         values = _globals_of(function)
         if inspect.isfunction(function):
-            values = values | inspect.getclosurevars(function).nonlocals
+            values = {**values, **inspect.getclosurevars(function).nonlocals}
         for other in sorted(used - {name}):
             if other in values:
                 self._bind(other, values[other], name)

@@ -379,14 +379,14 @@ def _check_reachable(repo_id: str) -> None:
     Raises:
         DatasetNotFoundError: the Hub cannot be reached, and the repository is not cached.
     """
-    import datasets
+    from datasets import config
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import (
         # The base of what its HTTP library raises, whichever that is in this release of it.
         HTTPError,  # pyright: ignore[reportPrivateImportUsage]
     )
 
-    cache = Path(datasets.config.HF_DATASETS_CACHE) / repo_id.replace("/", "___")
+    cache = Path(config.HF_DATASETS_CACHE) / repo_id.replace("/", "___")
     if cache.is_dir():
         return
     try:

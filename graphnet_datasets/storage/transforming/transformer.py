@@ -171,13 +171,9 @@ class _Transformer:
         if (target / REQUEST_NAME).read_text(errors="replace") != self._request(rows):
             return None
         outcomes = tuple(read_report(self.report_path))
-        layout = read_layout(target)
-        num_rows = sum(
-            pq.read_metadata(path).num_rows
-            for splits in layout.configs.values()
-            for paths in splits.values()
-            for path in paths
-        )
+        configs = read_layout(target).configs.values()  # one of them may hold all others
+        files = {path for splits in configs for paths in splits.values() for path in paths}
+        num_rows = sum(pq.read_metadata(path).num_rows for path in files)
         return TransformReport(
             target, self.report_path, outcomes, num_rows, num_resumed=len(outcomes)
         )
