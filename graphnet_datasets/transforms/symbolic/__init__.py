@@ -1,4 +1,4 @@
-"""Graphs of fixed sizes as graphs over symbols, and back at other sizes."""
+"""Conversion of graphs between fixed sizes and symbols."""
 
 from .ladder import make_ladder
 from .lifting import find_literals, lift_literals, read_sizes_from_tensors, split_uses

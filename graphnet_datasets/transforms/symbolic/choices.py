@@ -1,8 +1,8 @@
-"""What the literals of one operator may stand for, the likeliest first.
+"""Possible meanings of the literals of an operator, most likely first.
 
-Sizes are rows: what a number is at each point of a probe. A literal may stay as it is, or follow a
-row that has its value at the sizes of the capture: one of the operand's own axes, products and
-quotients of those, or a size that occurred elsewhere in the graph.
+A size is represented by a row: its value at each point of a probe. A literal may be a constant, or
+follow a row with the same value at the sizes of the capture: an axis of the operand, a product or
+quotient of axes, or a size that occurred elsewhere in the graph.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_COMBINATIONS = 3000
 _MAX_CANDIDATES = 6
 
 _FAR, _DERIVED = 2.0, 4.0
-"""Costs of a size that occurs elsewhere in the graph, and of one that is a little more or less."""
+"""Costs of a size that occurs elsewhere in the graph, and of a slightly larger or smaller size."""
 
 
 _STAYING = 3.0
@@ -31,14 +31,14 @@ _SMALL = 2
 
 
 def _follows(row: Row, column: Row) -> bool:
-    """Tell whether a row has another value at a point at which a symbol has."""
+    """Return whether a row changes at a point at which a symbol changes."""
     return any(
         size != row[0] and other != column[0] for size, other in zip(row, column, strict=True)
     )
 
 
 class Sizes:
-    """The sizes that vary and occurred in a graph so far, by their value at the capture."""
+    """Varying sizes that occurred in a graph so far, by their value at the capture."""
 
     def __init__(self, fitter: Fitter, symbols: Iterable[Row]) -> None:
         self.fitter = fitter
@@ -49,21 +49,21 @@ class Sizes:
             self.add(row)
 
     def add(self, row: Row) -> None:
-        """Take note of a size."""
+        """Record a size."""
         if row.count(row[0]) < len(row):
             self._by_hint.setdefault(row[0], {})[row] = None
 
     def add_shape(self, shape: Shape) -> None:
-        """Take note of the sizes of a tensor, and of the shape if it varies."""
+        """Record the sizes of a tensor, and its shape if it varies."""
         for row in shape:
             self.add(row)
         if any(row.count(row[0]) < len(row) for row in shape):
             self.shapes.setdefault(tuple(row[0] for row in shape), {})[shape] = None
 
     def cost_of(self, row: Row) -> float:
-        """Return how unlikely it is that a literal with the value of a size means that size.
+        """Return the cost of the hypothesis that a literal equal to a size means that size.
 
-        Where a symbol was 1 or 2 at the capture, any number is a product of it and another one.
+        If a symbol was 1 or 2 at the capture, any number is a product of it and another number.
         """
         if row in self.symbols:
             return _FAR - 0.5
@@ -71,26 +71,30 @@ class Sizes:
         return _FAR if any(column[0] > _SMALL for column in varies) else _UNLIKELY
 
     def having(self, hint: int) -> list[Row]:
-        """Return the sizes with a value, those of symbols first and then the latest."""
-        found = list(self._by_hint.get(hint, ()))
-        return sorted(found, key=lambda row: row not in self.symbols)
+        """Return the sizes with a value at the capture, symbols first, then in order of
+        occurrence.
+        """
+        rows = list(self._by_hint.get(hint, ()))
+        return sorted(rows, key=lambda row: row not in self.symbols)
 
     def derived(self, hint: int, operand: Shape) -> list[Row]:
-        """Return sizes a little larger or smaller than known ones, halves and doubles of them."""
-        found: dict[Row, None] = {}
+        """Return sizes slightly larger or smaller than known sizes, and halves and doubles of
+        them.
+        """
+        rows: dict[Row, None] = {}
         for row in (*operand, *self.symbols):
             if row.count(row[0]) == len(row):
                 continue
             base = row[0]
             for change in (1, -1, 2, -2):
                 if base + change == hint:
-                    found[tuple(size + change for size in row)] = None
+                    rows[tuple(size + change for size in row)] = None
             for change in (0, 1, -1):
                 if 2 * base + change == hint:
-                    found[tuple(2 * size + change for size in row)] = None
+                    rows[tuple(2 * size + change for size in row)] = None
                 if base // 2 + change == hint and change >= 0:
-                    found[tuple(size // 2 + change for size in row)] = None
-        return [row for row in found if min(row) > 0]
+                    rows[tuple(size // 2 + change for size in row)] = None
+        return [row for row in rows if min(row) > 0]
 
 
 def choices_of(
@@ -100,10 +104,10 @@ def choices_of(
     sizes: Sizes,
     layout: Layout = (),
 ) -> list[Choice]:
-    """Return what the literals may stand for, the likeliest first; none of it was tried.
+    """Return the possible meanings of the literals, most likely first, without testing them.
 
-    `operand` is the shape of the operator's tensor, or of the axis that literals refer to; of a
-    reshape `layout` says where the literals stand among sizes that are given or left open.
+    `operand` is the shape of the operator's tensor, or of the axis that the literals refer to. For
+    a reshape, `layout` describes the positions of literals among known and open sizes.
     """
     fixed = tuple(sizes.fitter.constant(number) for number in literals)
     axes = _axes_from_the_end(layout, len(operand or ())) if family == "reshape" else {}
@@ -112,42 +116,44 @@ def choices_of(
         for at in range(len(literals))
     ]
     _limit(candidates)
-    found: list[tuple[float, int, Choice]] = []
+    weighted: list[tuple[float, int, Choice]] = []
     for order, combined in enumerate(itertools.product(*candidates)):
-        cost = sum(each for each, _ in combined)
-        found.append((cost, order, tuple(row for _, row in combined)))
+        cost = sum(candidate_cost for candidate_cost, _ in combined)
+        weighted.append((cost, order, tuple(row for _, row in combined)))
     if family == "reshape" and operand is not None:
         layout = layout or range(len(literals))
-        found = weigh_reshapes(found, literals, operand, layout, sizes.shapes)
+        weighted = weigh_reshapes(weighted, literals, operand, layout, sizes.shapes)
     elif family == "parts" and operand is not None and len(literals) > 1:
-        found += _summed(found, operand, len(found))
-        found = [each for each in found if _adds_up(each[2], operand)]
-    found.sort()
-    chosen = dict.fromkeys(
-        choice for _, _, choice in found if all(sizes.fitter.fit(row) is not None for row in choice)
+        weighted += _summed(weighted, operand, len(weighted))
+        weighted = [item for item in weighted if _adds_up(item[2], operand)]
+    weighted.sort()
+    distinct = dict.fromkeys(
+        choice
+        for _, _, choice in weighted
+        if all(sizes.fitter.fit(row) is not None for row in choice)
     )
-    listed = list(chosen)[:MAX_CHOICES]
+    listed = list(distinct)[:MAX_CHOICES]
     return listed if fixed in listed else [*listed, fixed]
 
 
 def _axes_from_the_end(layout: Layout, num_axes: int) -> dict[int, int]:
-    """Return the axes of an operand in whose place literals behind a size left open stand."""
+    """Map literals after an open size to the operand axes at their positions."""
     axes: dict[int, int] = {}
     is_behind = False
-    for place, each in enumerate(layout):
+    for place, entry in enumerate(layout):
         axis = num_axes - len(layout) + place
-        if type(each) is int and is_behind and axis >= 0:
-            axes[each] = axis
-        is_behind = is_behind or each is None
+        if type(entry) is int and is_behind and axis >= 0:
+            axes[entry] = axis
+        is_behind = is_behind or entry is None
     return axes
 
 
 def _limit(candidates: list[list[tuple[float, Row]]]) -> None:
-    """Keep fewer candidates of each literal while there are too many combinations."""
+    """Drop candidates until there are few enough combinations."""
     most = _MAX_CANDIDATES
     while math.prod(map(len, candidates)) > _MAX_COMBINATIONS and most > 1:
-        for each in candidates:
-            del each[most:]
+        for options in candidates:
+            del options[most:]
         most -= 1
 
 
@@ -161,18 +167,18 @@ def _candidates(
 ) -> list[tuple[float, Row]]:
     number = literals[at]
     constant = sizes.fitter.constant(number)
-    found: dict[Row, float] = {}
+    costs: dict[Row, float] = {}
 
     def note(row: Row, cost: float) -> None:
         if row[0] == number and row != constant and min(row) >= 0:
-            found[row] = min(cost, found.get(row, cost))
+            costs[row] = min(cost, costs.get(row, cost))
 
     for place, row in enumerate(operand):
         note(row, 0.0 if place == (at if axis is None else axis) else 0.5)
     if family == "reshape":
         for first, last in itertools.combinations(range(len(operand) + 1), 2):
             note(product_of(operand[first:last]), 1.0)
-        for other, parts in enumerate(literals):  # an axis that is cut into windows
+        for other, parts in enumerate(literals):  # an axis split into windows
             for row in operand if other != at and parts > 1 else ():
                 if not any(size % parts for size in row):
                     windows = tuple(size // parts for size in row)
@@ -182,36 +188,36 @@ def _candidates(
     if family not in ("reshape", "expand", "mean") and number > 2:
         for row in sizes.derived(number, operand):
             note(row, _DERIVED)
-    stays = _cost_of_staying(family, number, operand, found)
+    stays = _cost_of_staying(family, number, operand, costs)
     if axis is not None and operand[axis] == constant:
-        stays = 0.0  # it is the size of the axis in whose place it stands
-    later = _LATER * at  # of two sizes that may follow one, the first does
-    listed = [(cost + later, row) for row, cost in found.items()]
+        stays = 0.0  # it equals the size of the axis at its position
+    later = _LATER * at  # prefer the first of two equal sizes
+    listed = [(cost + later, row) for row, cost in costs.items()]
     return sorted([*listed, (stays, constant)])[:_MAX_CANDIDATES]
 
 
-def _cost_of_staying(family: Family, number: int, operand: Shape, found: dict[Row, float]) -> float:
-    if not found or family == "constant":
+def _cost_of_staying(family: Family, number: int, operand: Shape, costs: dict[Row, float]) -> float:
+    if not costs or family == "constant":
         return -1.0
     if family == "reshape":
         return _RESHAPED
     if family == "mean":
         return 1.0
     if family == "expand":
-        # A size that one of the operand's axes has already is seldom given to another one.
-        return -1.0 if number == 1 and min(found.values()) > 1 else _own_or_staying(found, operand)
-    is_own = min(found.values()) < 1
+        # A size that equals another axis of the operand rarely means that axis.
+        return -1.0 if number == 1 and min(costs.values()) > 1 else _own_or_staying(costs, operand)
+    is_own = min(costs.values()) < 1
     if number == 1 and not is_own:
         return -1.0
     if family == "repeat" and any(row.count(row[0]) < len(row) for row in operand):
         return -1.0 if not is_own else 0.3
-    if min(found.values()) >= _DERIVED:
+    if min(costs.values()) >= _DERIVED:
         return 1.0
     return _STAYING
 
 
-def _own_or_staying(found: dict[Row, float], operand: Shape) -> float:
-    return 1.0 if any(row in operand for row in found) else _STAYING
+def _own_or_staying(costs: dict[Row, float], operand: Shape) -> float:
+    return 1.0 if any(row in operand for row in costs) else _STAYING
 
 
 def _adds_up(choice: Choice, axis: Shape) -> bool:
@@ -219,11 +225,11 @@ def _adds_up(choice: Choice, axis: Shape) -> bool:
 
 
 def _summed(
-    found: list[tuple[float, int, Choice]], axis: Shape, order: int
+    weighted: list[tuple[float, int, Choice]], axis: Shape, order: int
 ) -> list[tuple[float, int, Choice]]:
-    """Return choices in which one part is what the others leave of an axis."""
+    """Return choices in which one part is the remainder of an axis."""
     more = []
-    for cost, _, choice in found[:50]:
+    for cost, _, choice in weighted[:50]:
         for at in range(len(choice)) if len(axis) == 1 else ():
             others = [sum(sizes) - sizes[at] for sizes in zip(*choice, strict=True)]
             row = tuple(whole - other for whole, other in zip(axis[0], others, strict=True))

@@ -1,7 +1,7 @@
-"""Which dimensions of a graph's data inputs may vary, before anything is known of the graph.
+"""Candidate dimensions of a graph's data inputs that may vary, before the graph is walked.
 
-Every dimension but those of channels is a candidate, and those of one size vary together; what a
-dimension is called follows from the rank and dtype of the inputs that have it.
+Every dimension except channels is a candidate, and dimensions of equal size vary together. The name
+of a dimension depends on the rank and dtype of its inputs.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ DimensionKind: TypeAlias = Literal["batch", "sequence", "spatial"]
 
 _IMAGE_RANKS = (4, 5)
 _FEW_CHANNELS = 4
-"""Images have at most so many channels, or they come before the height and width."""
+"""Largest number of channels in images whose channels are the last dimension."""
 _MAX_SEQUENCES = 6
 
 
 @dataclasses.dataclass(frozen=True)
 class Dimension:
-    """A candidate: a name, the size of the capture, and where it stands.
+    """A candidate: a name, the size at the capture, and its positions.
 
-    `places` are pairs of an input and an axis, with what is added to the size there.
+    `places` are triples of an input, an axis and an offset added to the size.
     """
 
     name: str
@@ -36,17 +36,17 @@ class Dimension:
     places: tuple[tuple[int, int, int], ...]
 
     def only(self, inputs: frozenset[int]) -> Dimension:
-        """Return it without the places in other inputs."""
-        kept = tuple(place for place in self.places if place[0] in inputs)
-        return dataclasses.replace(self, places=kept)
+        """Return the dimension restricted to the given inputs."""
+        places = tuple(place for place in self.places if place[0] in inputs)
+        return dataclasses.replace(self, places=places)
 
 
 def find_dimensions(sample: Sample) -> tuple[Dimension, ...]:
-    """Return the candidates: batch, height and width, then sequences; names are not in use yet.
+    """Return the candidates: batch, height and width, then sequences; names are unused.
 
     >>> from graphnet_datasets.sample import Value
     >>> tokens, mask = Value("int64", (2, 16)), Value("float32", (2, 1, 16, 16))
-    >>> [(each.name, each.hint, len(each.places)) for each in find_dimensions(Sample(
+    >>> [(dim.name, dim.hint, len(dim.places)) for dim in find_dimensions(Sample(
     ...     "example/tokens", "torch", "nlp", (Input("input", tokens), Input("input", mask)),
     ...     (), ()))]
     [('batch', 2, 2), ('sequence', 16, 3)]
@@ -55,22 +55,26 @@ def find_dimensions(sample: Sample) -> tuple[Dimension, ...]:
 
 
 def kind_of_symbol(sample: Sample, name: str) -> DimensionKind:
-    """Return what kind of dimension a symbol of a sample is, by where it stands in the inputs."""
+    """Return the kind of dimension of a symbol, by its position in the inputs."""
     for dimension in ("batch", "height", "width", "size"):
         if name == dimension:
             return "batch" if dimension == "batch" else "spatial"
-    for each in sample.inputs:
-        for axis, dim in enumerate(each.value.shape or ()):
+    for input_value in sample.inputs:
+        for axis, dim in enumerate(input_value.value.shape or ()):
             if isinstance(dim, str) and name in free_symbols(dim):
                 if axis == 0:
                     return "batch"
-                return "spatial" if _is_image(each) and axis >= 2 else "sequence"
+                return "spatial" if _is_image(input_value) and axis >= 2 else "sequence"
     return "sequence"
 
 
-def _is_image(each: Input) -> bool:
-    rank = len(each.value.shape or ())
-    return rank in _IMAGE_RANKS and not is_whole(each.value.dtype or "") and each.role == "input"
+def _is_image(input_value: Input) -> bool:
+    rank = len(input_value.value.shape or ())
+    return (
+        rank in _IMAGE_RANKS
+        and not is_whole(input_value.value.dtype or "")
+        and input_value.role == "input"
+    )
 
 
 class _Finder:
@@ -79,9 +83,9 @@ class _Finder:
         self.taken: set[tuple[int, int]] = set()
         self.names = {symbol.name for symbol in sample.symbols}
         self.shapes = {
-            index: each.value.shape
-            for index, each in enumerate(sample.inputs)
-            if each.role == "input" and each.value.shape
+            index: value_input.value.shape
+            for index, value_input in enumerate(sample.inputs)
+            if value_input.role == "input" and value_input.value.shape
         }
 
     def find(self) -> Iterator[Dimension]:
@@ -143,7 +147,7 @@ class _Finder:
         return self._dimension("batch", "batch", hint, places)
 
     def _caches(self) -> list[int]:
-        """Return the inputs that are keys and values of earlier tokens: several of one shape."""
+        """Return the inputs that are keys and values of earlier tokens: several of equal shape."""
         ranked = [i for i, shape in self.shapes.items() if len(shape) == 4]
         is_text = any(
             is_whole(self.sample.inputs[i].value.dtype or "") and len(shape) == 2
@@ -195,7 +199,7 @@ class _Finder:
             yield self._dimension("sequence", "sequence", hint, places)
 
     def _sizes(self, images: list[int]) -> Iterator[int]:
-        """Yield sizes of axes that are nobody's yet: of tokens first, then in the inputs' order."""
+        """Yield sizes of unused axes: of tokens first, then in the order of the inputs."""
         tokens = [i for i in self.shapes if is_whole(self.sample.inputs[i].value.dtype or "")]
         for index in (*tokens, *self.shapes):
             shape = self.shapes[index]

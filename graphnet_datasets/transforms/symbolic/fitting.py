@@ -1,8 +1,8 @@
-"""Expressions over symbols that have given values at given points.
+"""Fitting of expressions over symbols to values at several points.
 
-A dimension that was seen at several sizes of the symbols is a row of integers. Looked for are
+A row contains the values of a dimension at several sizes of the symbols. Candidates are
 `a*x + d`, `a*((x + b)//c) + d`, `k*y**2 + d` and integer polynomials of degree two over one symbol,
-and sums and products of those over several; an expression counts only if it has all the values.
+and sums and products of these over several symbols. A fit must reproduce all values.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...errors import SymbolError
 from ...sample.symbols import Dim, evaluate
 
 Row: TypeAlias = tuple[int, ...]
-"""What a number is at each point."""
+"""Values of a number at each point."""
 
 _MAX_DIVISOR = 4096
 _LARGEST_OFFSET = 3
@@ -24,7 +24,7 @@ _LARGEST_OFFSET = 3
 class Fitter:
     """Fits expressions to rows.
 
-    `points[0]` are the sizes of the capture, and each symbol varies alone in some of the others.
+    `points[0]` are the sizes of the capture; each symbol varies alone in some other points.
 
     >>> sizes = [{"s": 8, "b": 2}, {"s": 9, "b": 2}, {"s": 11, "b": 2}, {"s": 8, "b": 3}]
     >>> fitter = Fitter(sizes)
@@ -49,11 +49,11 @@ class Fitter:
         self._known: dict[Row, Dim | None] = {}
 
     def constant(self, number: int) -> Row:
-        """Return the row of a number that stays as it is."""
+        """Return the row of a constant."""
         return (number,) * len(self.points)
 
     def fit(self, row: Row) -> Dim | None:
-        """Return an integer, or an expression that has the values of the row; None if none is."""
+        """Return an integer or an expression with the values of the row, or None."""
         if row not in self._known:
             if len(set(row)) == 1:
                 self._known[row] = row[0]
@@ -100,7 +100,7 @@ class Fitter:
 def _fit_one(
     name: str, column: Sequence[int], row: Sequence[int]
 ) -> Iterator[tuple[int, str, int]]:
-    """Yield `factor, part, offset` so that `factor*part + offset` may have the values."""
+    """Yield `factor, part, offset` for which `factor*part + offset` may have the values."""
     pairs = sorted(set(zip(column, row, strict=True)))
     if len(pairs) < 2 or len({x for x, _ in pairs}) < len(pairs):
         return
@@ -126,20 +126,20 @@ def _quotients(name: str, pairs: Sequence[tuple[int, int]]) -> Iterator[str]:
     if y1 <= y0 or y1 - y0 >= x1 - x0:
         return
     estimate = (x1 - x0) / (y1 - y0)
-    found: list[tuple[bool, float, int, int]] = []
+    divisors: list[tuple[bool, float, int, int]] = []
     for divisor in range(2, min(_MAX_DIVISOR, 2 * (x1 - x0) + 2)):
         low = max(divisor * y - x for x, y in pairs)
         high = min(divisor * y - x + divisor - 1 for x, y in pairs)
         if low <= high:
             is_odd = divisor & (divisor - 1) != 0
-            found.append((is_odd, abs(divisor - estimate), divisor, _offset(low, high, divisor)))
-    for _, _, divisor, offset in sorted(found)[:_LARGEST_OFFSET]:
+            divisors.append((is_odd, abs(divisor - estimate), divisor, _offset(low, high, divisor)))
+    for _, _, divisor, offset in sorted(divisors)[:_LARGEST_OFFSET]:
         inner = name if not offset else f"{name} {'+' if offset > 0 else '-'} {abs(offset)}"
         yield f"({inner})//{divisor}" if offset else f"{name}//{divisor}"
 
 
 def _offset(low: int, high: int, divisor: int) -> int:
-    """Return the likeliest of the offsets that fit: rounding down, or up, or what is near."""
+    """Return the most likely valid offset: rounding down, rounding up, or a small number."""
     for likely in (0, divisor - 1, -1, 1):
         if low <= likely <= high:
             return likely
@@ -180,8 +180,8 @@ def _divisors(number: int) -> list[int]:
     number = abs(number)
     if number > 10**9:
         return [1, number]
-    small = [each for each in range(1, math.isqrt(number) + 1) if not number % each]
-    return sorted({*small, *(number // each for each in small)})[:64] or [1]
+    small = [divisor for divisor in range(1, math.isqrt(number) + 1) if not number % divisor]
+    return sorted({*small, *(number // divisor for divisor in small)})[:64] or [1]
 
 
 def _product(left: str, right: str) -> str:

@@ -1,4 +1,4 @@
-"""One graph at many sizes."""
+"""One graph at several sizes."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ def make_ladder(
     check: bool = True,
     allow_unchecked_operators: bool = False,
 ) -> Iterator[Sample | TransformError]:
-    """Yield a graph at up to `count` sizes, from small ones to large ones, spaced evenly in log.
+    """Yield a graph at up to `count` sizes, from small to large, evenly spaced in log.
 
-    A graph without symbols is symbolised first. With `check` each result is run on the CPU, in this
-    process; one that does not run is yielded as an error. Which sizes there are is told by
-    `spread_sizes`.
+    A graph without symbols is symbolised first. With `check`, each result runs on the CPU in this
+    process; a failure is yielded as an error. `spread_sizes` determines the sizes.
 
     Raises:
         TransformError: no dimension of the graph can vary.
-        SampleError: even the smallest sizes take more than `memory_limit_bytes`.
+        SampleError: even the smallest sizes need more than `memory_limit_bytes`.
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> lines = Sample("example/lines", "torch", "other",
     ...     (Input("input", Value("float32", (8, 1))),), (Op("torch.relu", (Ref(0),)),), Ref(1))
-    >>> [made.inputs[0].value.shape[0] for made in make_ladder(lines, 4)]
+    >>> [rung.inputs[0].value.shape[0] for rung in make_ladder(lines, 4)]
     [1, 8, 64, 512]
     """
     symbolic = sample
@@ -46,17 +45,17 @@ def make_ladder(
             sample, check=check, allow_unchecked_operators=allow_unchecked_operators
         ).sample
     for sizes in spread_sizes(symbolic, count, memory_limit_bytes=memory_limit_bytes):
-        made = reify(symbolic, sizes)
-        made = dataclasses.replace(
-            made, provenance=dataclasses.replace(made.provenance, parent_id=sample.id)
+        rung = reify(symbolic, sizes)
+        rung = dataclasses.replace(
+            rung, provenance=dataclasses.replace(rung.provenance, parent_id=sample.id)
         )
         try:
             if check:
-                run_concrete(made, allow_unchecked_operators=allow_unchecked_operators)
+                run_concrete(rung, allow_unchecked_operators=allow_unchecked_operators)
         except GraphNetError as error:
             yield TransformError(
                 f"`{symbolic.id}` does not run at {sizes}: {error}",
                 reason=f"it does not run at other sizes ({type(error).__name__})",
             )
         else:
-            yield made
+            yield rung

@@ -1,4 +1,4 @@
-"""Literals and symbols of a graph as arguments that change from call to call."""
+"""Conversion of literals and symbols of a graph to inputs that can change between calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...sample.arguments import Ref, map_refs
 from ...sample.targets import base_name
 
 Place: TypeAlias = tuple[int, int | str]
-"""An operator by position, and its argument by position or keyword."""
+"""The position of an operator, and the position or keyword of its argument."""
 
 _WHOLE_NUMBERS = frozenset(
     {
@@ -21,16 +21,16 @@ _WHOLE_NUMBERS = frozenset(
         *("eq", "ne", "lt", "le", "gt", "ge", "masked_fill", "threshold", "leaky_relu"),
     }
 )
-"""Operators whose integer literals are operands, not sizes, axes or indices."""
+"""Operators whose integer literals are operands instead of sizes, axes or indices."""
 _UNSEEN = frozenset({"eps", "epsilon", "momentum", "p", "dropout_p"})
-"""Keywords whose value hardly shows in the outputs, or decides how often elements are dropped."""
+"""Keywords with little effect on outputs, or that set the probability of dropping elements."""
 
 
 def find_literals(sample: Sample) -> dict[float | int, tuple[Place, ...]]:
     """Return the places of each literal number that a graph computes with, by value and type.
 
-    Floats count wherever they are an argument of their own. Integers count as operands of
-    arithmetic on floats, where the capture recorded a float result.
+    Floats count if they are an argument. Integers count as operands of arithmetic with a recorded
+    float result.
 
     >>> clamp = Op("torch.clamp", (Ref(0),), (("max", 6.0),))
     >>> whole = Sample("example/clamp", "torch", "other", (Input("input", Value("float32", (2,))),),
@@ -50,13 +50,13 @@ def find_literals(sample: Sample) -> dict[float | int, tuple[Place, ...]]:
             ):
                 continue
             places.setdefault((type(value), value), []).append((position, name))
-    # A float and an integer of one value are one key of a dictionary: the float is kept.
+    # A float and an equal integer are the same dictionary key: the float wins.
     ordered = sorted(places.items(), key=lambda item: item[0][0] is float)
     return {value: tuple(where) for (_, value), where in ordered}
 
 
 def lift_literals(sample: Sample, literals: Mapping[float | int, Sequence[Place]]) -> Sample:
-    """Return the graph with an input of the role `scalar` for each literal, behind the others.
+    """Return the graph with an input of role `scalar` for each literal, after its other inputs.
 
     >>> clamp = Op("torch.clamp", (Ref(0),), (("max", 6.0),))
     >>> whole = Sample("example/clamp", "torch", "other", (Input("input", Value("float32", (2,))),),
@@ -72,10 +72,10 @@ def lift_literals(sample: Sample, literals: Mapping[float | int, Sequence[Place]
 
 
 def split_uses(sample: Sample, names: Sequence[str]) -> tuple[Sample, dict[str, str]]:
-    """Return the graph with one more scalar input for each use of these scalar inputs.
+    """Return the graph with a separate scalar input for each use of the given scalar inputs.
 
-    Uses are arguments of operators. The second result maps the name of each new input to the name
-    of the input that it replaces in one place.
+    Uses are arguments of operators. The second result maps each new input to the input it replaces
+    at one place.
 
     >>> number = Input("scalar", Value("float64", ()), data=bytes(8))
     >>> whole = Sample("example/twice", "torch", "other",
@@ -98,11 +98,11 @@ def split_uses(sample: Sample, names: Sequence[str]) -> tuple[Sample, dict[str, 
 
 
 def read_sizes_from_tensors(sample: Sample) -> Sample:
-    """Return the graph with `size` of a tensor input in the place of each symbol that is an input.
+    """Replace symbols that are inputs by the `size` of a tensor input.
 
-    A model reads its sizes so, and compilers that take tensors only can follow them. A symbol that
-    is no dimension of a data input stays an input. Graphs of other frameworks than torch are
-    returned as they are.
+    Models read their sizes this way, and compilers that only accept tensors can follow it. A symbol
+    that is not a dimension of a data input remains an input. Graphs of frameworks other than torch
+    are returned unchanged.
 
     >>> from graphnet_datasets.sample import Symbol
     >>> whole = Sample("example/flat", "torch", "other",
@@ -170,9 +170,9 @@ def _with_inputs(
     places: Sequence[Place],
     number_of: Mapping[Place, int] | None = None,
 ) -> Sample:
-    """Return the graph with more inputs behind its own, and references to them in these places.
+    """Return the graph with additional inputs, and references to them at the given places.
 
-    Place `i` refers to added input `i`, unless `number_of` holds another number for it.
+    Place `i` refers to added input `i`, unless `number_of` maps it to another number.
     """
     num_inputs, num_added = len(sample.inputs), len(added)
     if number_of is None:

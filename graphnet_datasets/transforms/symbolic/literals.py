@@ -1,7 +1,7 @@
-"""Which integers among the arguments of an operator may say how large something is.
+"""Integer arguments of operators that may be sizes.
 
-An operator that is not in the table keeps its literals: axes, indices, strides of convolutions and
-numbers that are calculated with say nothing about sizes.
+Operators that are not in the table keep their literals: axes, indices, strides of convolutions and
+operands of arithmetic are unrelated to sizes.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ...sample.targets import base_name
 Family: TypeAlias = Literal[
     "reshape", "expand", "create", "slice", "parts", "size", "constant", "repeat", "mean"
 ]
-"""How a literal of an operator is most likely meant.
+"""Most likely meaning of a literal of an operator.
 
-`reshape`: sizes with as many elements as the operand. `expand`, `repeat`: sizes beside those of the
-operand. `create`: sizes of what is made. `slice`: bounds along an axis. `parts`: sizes that add up
-to that of an axis. `size`: what is asked for (interpolation, transforms). `constant`: rarely a
-size, such as a window or an amount of padding. `mean`: what a sum along an axis is divided by.
+`reshape`: sizes with as many elements as the operand. `expand`, `repeat`: sizes relative to the
+operand. `create`: sizes of the result. `slice`: bounds along an axis. `parts`: sizes that add up to
+the size of an axis. `size`: requested sizes (interpolation, transforms). `constant`: rarely a size,
+such as a window or an amount of padding. `mean`: divisor of a sum along an axis.
 """
 
 
 @dataclasses.dataclass(frozen=True)
 class Places:
-    """Where the literals of an operator stand: from which argument to which, and by keyword."""
+    """Positions of an operator's literals: a range of arguments, and keywords."""
 
     family: Family
     first: int
@@ -36,7 +36,7 @@ class Places:
     keywords: tuple[str, ...] = ()
 
     def holds(self, position: int) -> bool:
-        """Tell whether literals of the argument at a position count."""
+        """Return whether literals of the argument at a position count."""
         return self.first <= position <= self.last
 
 
@@ -124,14 +124,14 @@ _TABLE: Mapping[str, Places] = {
 
 
 def places_of(op: Op) -> Places | None:
-    """Return where an operator has literals that may be sizes, None where it has none.
+    """Return the positions of literals that may be sizes, or None.
 
     >>> places_of(Op("torch.Tensor.view", ())).family, places_of(Op("torch.exp", ()))
     ('reshape', None)
     """
     places = _TABLE.get(base_name(op.target))
     if places is not None and op.target.startswith("torch.Tensor.") and places.first == 0:
-        return None  # a method of this name has a tensor there
+        return None  # the first argument of a method is a tensor
     return places
 
 
@@ -141,22 +141,22 @@ def find_literals(op: Op) -> tuple[int, ...]:
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> find_literals(Op("torch.Tensor.view", (Ref(0), 2, -1, 64)))
     (2, 64)
-    >>> double = Named("dtype", "float64")  # the end of an `arange` of paddle's
+    >>> double = Named("dtype", "float64")  # end of a paddle `arange`
     >>> find_literals(Op("paddle._C_ops.full", (ListArg((1,)), 32.0, double)))
     (1, 32)
     """
-    found: list[int] = []
+    numbers: list[int] = []
 
     def note(number: int) -> int:
-        found.append(number)
+        numbers.append(number)
         return number
 
     _map(op, note)
-    return tuple(found)
+    return tuple(numbers)
 
 
 def replace_literals(op: Op, numbers: Iterator[Any]) -> Op:
-    """Return the operator with something else in the place of each of its literals.
+    """Return the operator with its literals replaced.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> replace_literals(Op("torch.zeros", (2, 3)), iter([Ref(0), 5])).args
@@ -166,9 +166,9 @@ def replace_literals(op: Op, numbers: Iterator[Any]) -> Op:
 
 
 def _is_bound(op: Op) -> bool:
-    """Tell whether an operator makes a number that paddle's `arange` takes as its bound.
+    """Return whether an operator creates a number used as a bound of paddle's `arange`.
 
-    It hands them over as tensors of one element in float64; sizes of other operators are integers.
+    Such bounds are tensors of one float64 element; sizes of other operators are integers.
     """
     if op.target != "paddle._C_ops.full" or len(op.args) < 3:
         return False
@@ -206,8 +206,8 @@ def _map(op: Op, change: Callable[[int], Any]) -> Op:
 
     def walk_at(at: int, arg: Any) -> Any:
         if at == 1 and _is_bound(op):
-            found = change(int(arg))
-            return float(found) if isinstance(found, int) else found
+            changed = change(int(arg))
+            return float(changed) if isinstance(changed, int) else changed
         return walk(arg) if places.holds(at) else arg
 
     return dataclasses.replace(

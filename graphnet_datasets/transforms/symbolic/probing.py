@@ -1,7 +1,7 @@
-"""Find what the literals of a graph stand for, by a walk at several sizes at once.
+"""Search for the meanings of a graph's literals, by walking it at several sizes at once.
 
-Each operator is called at every point with the likeliest choice of its literals that it takes. Of
-an operator that takes none, the choices among what it depends on are changed, the nearest first.
+Each operator is called at every point with the most likely choice of literals that it accepts. If
+an operator accepts none, choices that it depends on are changed, nearest first.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .literals import Places, find_literals, places_of, replace_literals
 from .reshapes import Choice, Shape
 
 MAX_REPAIRS = 24
-"""Times that a graph is walked anew with other choices."""
+"""Maximum number of walks with changed choices."""
 _MAX_ALTERNATIVES = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """The operator that does not take other sizes, and what the framework says to that."""
+    """The operator that fails at other sizes, and the error of the framework."""
 
     position: int
     point: int
@@ -34,10 +34,10 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What the literals of each operator are at all points, and the values that operators give.
+    """Values of the literals of each operator at all points, and the results of operators.
 
-    `literals[i]` is None where those of operator `i` stay; `values[i]` is None where only a run
-    would tell.
+    `literals[i]` is None if the literals of operator `i` are constant; `values[i]` is None if the
+    results are unknown without a run.
     """
 
     points: tuple[Mapping[str, int], ...]
@@ -52,7 +52,7 @@ def find_literals_by_probing(
     time_limit_s: float | None = None,
     allow_unchecked_operators: bool = False,
 ) -> Found | Failure:
-    """Find what the literals of a sample stand for; `points[0]` are the sizes of the capture.
+    """Find the meanings of a sample's literals; `points[0]` are the sizes of the capture.
 
     Raises:
         MaterializeError, MemoryLimitError, TimeLimitError: the graph cannot be walked.
@@ -76,16 +76,16 @@ class _Search:
         self.num_inputs = len(sample.inputs)
         self.shapes: list[Shape | None] = [
             None
-            if each.value.shape is None or each.role in ("symbol", "scalar")
-            else tuple(self.fitter.evaluate(dim) for dim in each.value.shape)
-            for each in sample.inputs
+            if input_value.value.shape is None or input_value.role in ("symbol", "scalar")
+            else tuple(self.fitter.evaluate(dim) for dim in input_value.value.shape)
+            for input_value in sample.inputs
         ]
         for shape in self.shapes:
             self.sizes.add_shape(shape or ())
         self.numbers: dict[int, Row] = {
-            index: self.fitter.evaluate(each.source_name)
-            for index, each in enumerate(sample.inputs)
-            if each.role == "symbol"
+            index: self.fitter.evaluate(input_value.source_name)
+            for index, input_value in enumerate(sample.inputs)
+            if input_value.role == "symbol"
         }
         self.values: list[tuple[tuple[Value, ...], ...] | None] = []
         self.literals: list[Choice | None] = []
@@ -103,7 +103,7 @@ class _Search:
         return Found(self.points, tuple(self.literals), tuple(self.values))
 
     def advance(self, stop: int) -> Failure | None:
-        """Walk on to an operator, or to one that fails."""
+        """Walk up to an operator, or to an operator that fails."""
         while len(self.values) < stop:
             position = len(self.values)
             op = self.sample.ops[position]
@@ -130,13 +130,15 @@ class _Search:
         for at in range(self.decided.get(key, 0), len(options)):
             choice = options[at]
             columns = zip(*choice, strict=True)
-            outcomes = self.prober.call([replace_literals(plain, iter(each)) for each in columns])
+            outcomes = self.prober.call(
+                [replace_literals(plain, iter(column)) for column in columns]
+            )
             failed = _first_failed(position, outcomes)
             if failed is None:
                 self.decided[key] = at
                 return key, choice, outcomes
             failure = failure or failed
-        return key, None, failure or Failure(position, 0, "no choice of its sizes is left")
+        return key, None, failure or Failure(position, 0, "no choice of its sizes remains")
 
     def options_of(self, op: Op, numbers: tuple[int, ...]) -> tuple[Hashable | None, list[Choice]]:
         places = places_of(op)
@@ -171,29 +173,29 @@ class _Search:
     def choices(
         self, op: Op, places: Places, numbers: tuple[int, ...], operand: Shape | None
     ) -> list[Choice]:
-        """Return choices for sizes of which some may be left open, or come from other operators."""
+        """Return choices for sizes that may be open or come from other operators."""
         layout: list[int | Row | None] = []
         count = 0
-        for each in _leaves((op.args[places.first :], tuple(arg for _, arg in op.kwargs))):
-            if isinstance(each, Ref):
-                layout.append(self.numbers.get(each.index))
-            elif type(each) is int:
-                layout.append(count if each >= 1 else None)
-                count += each >= 1
+        for leaf in _leaves((op.args[places.first :], tuple(arg for _, arg in op.kwargs))):
+            if isinstance(leaf, Ref):
+                layout.append(self.numbers.get(leaf.index))
+            elif type(leaf) is int:
+                layout.append(count if leaf >= 1 else None)
+                count += leaf >= 1
         return choices_of(places.family, numbers, operand, self.sizes, layout)
 
     def summed_axes(self, op: Op) -> Shape:
-        """Return the sizes of axes that the operator before one has taken sums along."""
+        """Return the axes that the producer of the operand has summed over."""
         ref = next(iter(_refs(op)), -1)
         if ref < self.num_inputs:
             return ()
         maker = self.sample.ops[ref - self.num_inputs]
-        own = self.shapes[ref] or ()
-        taken = [row for source in _refs(maker) for row in self.shapes[source] or ()]
-        return tuple(row for row in taken if row not in own)
+        remaining = self.shapes[ref] or ()
+        source_axes = [row for source in _refs(maker) for row in self.shapes[source] or ()]
+        return tuple(row for row in source_axes if row not in remaining)
 
     def note(self, outcomes: tuple[Outcome, ...]) -> None:
-        """Take note of what an operator gave at all points."""
+        """Record the results of an operator at all points."""
         if any(outcome.kind != "known" for outcome in outcomes):
             self.values.append(None)
             self.shapes.append(None)
@@ -208,44 +210,49 @@ class _Search:
             if len({len(value.shape or ()) for value in tensors}) == 1:
                 shape = tuple(zip(*(value.shape or () for value in tensors), strict=True))
                 self.sizes.add_shape(shape)
-        self.shapes.append(shape if all(len(each) == 1 for each in values) else None)
+        self.shapes.append(
+            shape if all(len(point_values) == 1 for point_values in values) else None
+        )
 
     def repair(self, failure: Failure) -> bool:
-        """Change a choice that an operator depends on so that the walk gets further.
+        """Change a choice that an operator depends on so that the walk continues.
 
-        Where no single one helps, all choices of the operators of one name are changed alike: two
-        rows that are put beside one another are repeated for the batch, or neither is.
+        If no single change helps, all choices of operators with the same name change together: for
+        example, two rows that are concatenated are either both repeated for the batch or not at
+        all.
         """
         keys = list(self.ambiguous_before(failure.position))
         alike: dict[Hashable, list[Hashable]] = {}
         for key in keys:
             alike.setdefault(_target_of(key), []).append(key)
-        for group in [[key] for key in keys] + [some for some in alike.values() if len(some) > 1]:
+        for group in [[key] for key in keys] + [
+            group_keys for group_keys in alike.values() if len(group_keys) > 1
+        ]:
             first = group[0]
             others = [at for at in range(len(self.options[first])) if at != self.decided[first]]
             for at in others[:_MAX_ALTERNATIVES]:
                 if self.repairs >= MAX_REPAIRS:
                     return False
                 self.repairs += 1
-                kept = dict(self.decided)
+                previous = dict(self.decided)
                 self.decided |= {
                     key: at for key in group if at < len(self.options[key]) or key == first
                 }
                 self.rewind(self._begin_of(group))
                 if self.advance(failure.position + 1) is None:
                     return True
-                self.decided = kept
+                self.decided = previous
                 self.rewind(self._begin_of(group))
                 self.advance(failure.position)
         return False
 
     def _begin_of(self, group: Sequence[Hashable]) -> int:
-        """Return where the first of some choices was made."""
-        found = [self.keys.index(key) for key in group if key in self.keys]
-        return min(found, default=0)
+        """Return the position at which the first of several choices was made."""
+        positions = [self.keys.index(key) for key in group if key in self.keys]
+        return min(positions, default=0)
 
     def ambiguous_before(self, position: int) -> Iterator[Hashable]:
-        """Yield the choices that what an operator takes rests on, the nearest first."""
+        """Yield the choices that an operator depends on, nearest first."""
         pending = {ref - self.num_inputs for ref in _refs(self.sample.ops[position])}
         seen: set[Hashable] = set()
         while pending:
@@ -281,7 +288,7 @@ def _first_failed(position: int, outcomes: Sequence[Outcome]) -> Failure | None:
 
 
 def _text(arg: object) -> str:
-    """Return an argument without the values that it refers to."""
+    """Return an argument as a string without the values it refers to."""
     if isinstance(arg, Ref):
         return "%"
     if isinstance(arg, tuple):
@@ -297,41 +304,41 @@ def _leaves(arg: object) -> Iterator[object]:
     if isinstance(arg, ListArg):
         arg = arg.items
     if isinstance(arg, tuple):
-        for each in arg:
-            yield from _leaves(each)
+        for item in arg:
+            yield from _leaves(item)
     else:
         yield arg
 
 
 def _aligned(op: Op, operand: Shape, one: Row) -> Shape:
-    """Return a shape with axes of one element in front, for sizes that are counted from the end.
+    """Pad a shape with leading axes of one element, for sizes that are counted from the end.
 
-    Only literals count: places of -1, and of what other operators give, are left out.
+    Only literals count: the positions of -1 and of results of other operators are omitted.
     """
-    wanted = [each for each in _leaves(op.args[1:]) if isinstance(each, int | Ref)]
-    padded = (*(one,) * (len(wanted) - len(operand)), *operand)
+    leaves = [leaf for leaf in _leaves(op.args[1:]) if isinstance(leaf, int | Ref)]
+    padded = (*(one,) * (len(leaves) - len(operand)), *operand)
     return tuple(
         row
-        for row, each in zip(padded, wanted, strict=False)
-        if isinstance(each, int) and each >= 1
+        for row, leaf in zip(padded, leaves, strict=False)
+        if isinstance(leaf, int) and leaf >= 1
     )
 
 
 def _axis(op: Op, operand: Shape | None) -> Shape | None:
-    """Return the size of the axis that an operator names, as a shape of its own."""
-    given = dict(op.kwargs).get("dim", dict(op.kwargs).get("axis"))
+    """Return the size of the axis that an operator names, as a shape of one axis."""
+    axis = dict(op.kwargs).get("dim", dict(op.kwargs).get("axis"))
     where = 1 if base_name(op.target) == "unflatten" else 2
-    if given is None:
-        given = op.args[where] if len(op.args) > where else 0
-    if operand is None or type(given) is not int or not -len(operand) <= given < len(operand):
+    if axis is None:
+        axis = op.args[where] if len(op.args) > where else 0
+    if operand is None or type(axis) is not int or not -len(operand) <= axis < len(operand):
         return None
-    return (operand[given],)
+    return (operand[axis],)
 
 
 def _slice_choices(
     op: Op, numbers: tuple[int, ...], operand: Shape | None, sizes: Sizes
 ) -> list[Choice]:
-    """Return choices for the bounds of slices, each with the axis that it is a bound along."""
+    """Return choices for the bounds of slices, each with the axis of the bound."""
     axes: list[Row | None] = []
     if base_name(op.target) in ("getitem", "setitem"):
         index = op.args[1] if isinstance(op.args[1], tuple) else (op.args[1],)
@@ -351,11 +358,13 @@ def _slice_choices(
         axes = [None] * len(numbers)
     choices: list[Choice] = [()]
     for number, axis_row in zip(numbers, axes, strict=True):
-        own: Shape = () if axis_row is None else (axis_row,)
+        axis_shape: Shape = () if axis_row is None else (axis_row,)
         if axis_row is not None and number > axis_row[0]:
             listed: list[Choice] = [(sizes.fitter.constant(number),)]
         else:
-            # Of an axis that is not known a bound is rather an index than a size.
-            listed = choices_of("slice" if own else "constant", [number], own, sizes)[:4]
-        choices = [(*before, *each) for before in choices for each in listed][:16]
+            # The bound of an unknown axis is more likely an index than a size.
+            listed = choices_of("slice" if axis_shape else "constant", [number], axis_shape, sizes)[
+                :4
+            ]
+        choices = [(*before, *choice) for before in choices for choice in listed][:16]
     return choices

@@ -1,4 +1,4 @@
-"""How far the sizes of a graph with symbols reach: found by walks at many sizes at once."""
+"""Ranges of the sizes of a graph with symbols, found by walks at many sizes at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find_failures(
     time_limit_s: float | None = None,
     allow_unchecked_operators: bool = False,
 ) -> tuple[Failure | None, ...]:
-    """Return for each point the operator that does not take its sizes, None where all do.
+    """Return, for each point, the operator that fails at its sizes, or None.
 
     Raises:
         MaterializeError, MemoryLimitError, TimeLimitError: the graph cannot be walked.
@@ -44,10 +44,10 @@ def find_failures(
 
 
 def with_ranges(sample: Sample, steps: Mapping[str, int], **limits: object) -> Sample:
-    """Return the sample with the least and the largest size that each symbol was seen to have.
+    """Return the sample with the smallest and largest working size of each symbol.
 
-    `steps` says of which numbers sizes are multiples, counted from that of the capture. Sizes up to
-    64 times as large are tried; a symbol that has them all is open above.
+    `steps` are the numbers of which sizes are multiples, counted from the size of the capture.
+    Sizes up to 64 times as large are tried; a symbol that works at all of them has no upper bound.
 
     Raises:
         MaterializeError, MemoryLimitError, TimeLimitError: the graph cannot be walked.
@@ -70,7 +70,7 @@ def _largest(hint: int, step: int) -> int:
 
 
 def _reach(sample: Sample, name: str, hint: int, step: int, limits: Mapping[str, object]) -> int:
-    """Return the furthest size in steps of one sign to which all that were tried fit."""
+    """Return the furthest size, in steps of one sign, up to which all tried sizes work."""
     count = (hint - 1) // -step if step < 0 else _largest(hint, step) // step
     if count < 1:
         return hint

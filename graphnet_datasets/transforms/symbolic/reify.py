@@ -1,4 +1,4 @@
-"""A graph with symbols at sizes of one's choice, without symbols."""
+"""Replacement of the symbols of a graph by sizes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def reify(
     *,
     memory_limit_bytes: int | None = None,
 ) -> Sample:
-    """Return the graph at the given sizes of its symbols, as one that was captured at them.
+    """Return the graph at the given sizes of its symbols, as if captured at these sizes.
 
-    Symbols that are not in `sizes` have the size of the capture. Stored elements are cut or
-    repeated along each axis, as `make_inputs` does; arguments that were expressions are numbers,
-    and the inputs that were symbols are gone. Its id ends in the sizes (`/batch=4+sequence=64`).
+    Symbols missing in `sizes` have the size of the capture. Stored elements are cut or repeated
+    along each axis, like in `make_inputs`. Arguments that were expressions become numbers, and
+    symbols are no longer inputs. The id ends with the sizes (`/batch=4+sequence=64`).
 
     Raises:
-        SampleError: a symbol is unknown, or sizes do not meet its range and the constraints.
-        MemoryLimitError: its inputs that are no weights take more than `memory_limit_bytes`
-            (default: the memory of this machine).
+        SampleError: a symbol is unknown, or sizes violate its range or the constraints.
+        MemoryLimitError: inputs other than weights need more than `memory_limit_bytes` (default:
+            the memory of this machine).
 
     >>> from graphnet_datasets.sample import Symbol
     >>> whole = Sample("example/flat", "torch", "other",
@@ -48,12 +48,12 @@ def reify(
     ('example/flat/batch=16', (16, 4, 6), (Ref(index=0), 16, 24))
     """
     full = complete_sizes(sample, sizes or {})
-    # Weights are as large as they were, and nothing is made of them here.
+    # Weights keep their size and are not copied here.
     check_inputs(sample, full, memory_limit_bytes, with_weights=False)
     removed = {
-        index: evaluate(each.source_name, full)
-        for index, each in enumerate(sample.inputs)
-        if each.role == "symbol"
+        index: evaluate(input_value.source_name, full)
+        for index, input_value in enumerate(sample.inputs)
+        if input_value.role == "symbol"
     }
     places: dict[int, int] = {}
     for index in range(len(sample.inputs) + sample.num_ops):
@@ -69,7 +69,7 @@ def reify(
             op,
             args=map_refs(op.args, renumber),
             kwargs=map_refs(op.kwargs, renumber),
-            results=None if results is None else tuple(_at(each, full) for each in results),
+            results=None if results is None else tuple(_at(result, full) for result in results),
         )
 
     names = "+".join(f"{name}={size}" for name, size in full.items())
@@ -77,8 +77,8 @@ def reify(
         sample,
         id=f"{sample.id}/{names}" if names else sample.id,
         inputs=tuple(
-            _input(sample, each, full)
-            for index, each in enumerate(sample.inputs)
+            _input(sample, input_value, full)
+            for index, input_value in enumerate(sample.inputs)
             if index not in removed
         ),
         ops=tuple(map(reified, sample.ops)),
@@ -90,15 +90,15 @@ def reify(
 
 
 def complete_sizes(sample: Sample, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return a size for each symbol of a sample, in their order.
+    """Return a size for each symbol of a sample, in the order of the symbols.
 
     Raises:
         SampleError: as `reify`.
     """
     unknown = sorted(set(sizes) - set(sample.hints))
     if unknown:
-        known = ", ".join(sample.hints) or "none"
-        raise SampleError(f"`{sample.id}` has no symbol `{unknown[0]}`. Its symbols are {known}.")
+        names = ", ".join(sample.hints) or "none"
+        raise SampleError(f"`{sample.id}` has no symbol `{unknown[0]}`. Its symbols are {names}.")
     full = {**sample.hints, **sizes}
     problem = find_misfit(sample, full)
     if problem:
@@ -107,14 +107,14 @@ def complete_sizes(sample: Sample, sizes: Mapping[str, int]) -> dict[str, int]:
 
 
 def find_misfit(sample: Sample, sizes: Mapping[str, int]) -> str:
-    """Return what of the sizes of all symbols is not allowed, "" if all is."""
+    """Return a description of a violated range or constraint, or ""."""
     for symbol in sample.symbols:
         size = sizes[symbol.name]
         lower = 0 if symbol.lower is None else symbol.lower
         if type(size) is not int or size < lower:
-            return f"`{symbol.name}` = {size!r}: it is an integer of at least {lower}"
+            return f"`{symbol.name}` = {size!r}: it must be an integer of at least {lower}"
         if symbol.upper is not None and size > symbol.upper:
-            return f"`{symbol.name}` = {size}: it is at most {symbol.upper}"
+            return f"`{symbol.name}` = {size}: it must be at most {symbol.upper}"
     for constraint in sample.constraints:
         text = f"`{constraint.left} {constraint.relation} {constraint.right}`"
         try:
@@ -122,7 +122,7 @@ def find_misfit(sample: Sample, sizes: Mapping[str, int]) -> str:
         except SymbolError as error:
             return f"the sizes {dict(sizes)}: {text} has no value ({error})"
         if not _RELATIONS[constraint.relation](*sides):
-            return f"the sizes {dict(sizes)}: they do not meet {text}"
+            return f"the sizes {dict(sizes)}: they violate {text}"
     return ""
 
 
@@ -137,11 +137,11 @@ def _at(value: Value, sizes: Mapping[str, int]) -> Value:
     return Value(value.dtype, shape, tuple(evaluate(dim, sizes) for dim in value.stride))
 
 
-def _input(sample: Sample, each: Input, sizes: Mapping[str, int]) -> Input:
-    value = _at(each.value, sizes)
-    if each.role == "scalar" or each.data is None or value.shape is None:
-        return dataclasses.replace(each, value=value)
-    old_shape = sample.shape_of(each.value) or ()
-    new_shape = sample.shape_of(each.value, sizes) or ()
-    data = resize_elements(each.data, str(value.dtype), old_shape, new_shape)
-    return dataclasses.replace(each, value=value, data=data)
+def _input(sample: Sample, input_value: Input, sizes: Mapping[str, int]) -> Input:
+    value = _at(input_value.value, sizes)
+    if input_value.role == "scalar" or input_value.data is None or value.shape is None:
+        return dataclasses.replace(input_value, value=value)
+    old_shape = sample.shape_of(input_value.value) or ()
+    new_shape = sample.shape_of(input_value.value, sizes) or ()
+    data = resize_elements(input_value.data, str(value.dtype), old_shape, new_shape)
+    return dataclasses.replace(input_value, value=value, data=data)

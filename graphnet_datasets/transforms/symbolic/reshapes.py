@@ -1,7 +1,7 @@
-"""Which sizes a reshape may have been given: as many elements, and axes that stay together.
+"""Possible sizes of a reshape: as many elements as the operand, and axes that stay together.
 
-Of several ways to write the numbers of one shape those are likelier that only merge and split axes
-of the operand in their order: products of the first axes of one are such products of the other.
+Reshapes that only merge and split axes of the operand in order are more likely than others:
+products of the leading axes of the operand are also products of leading axes of the result.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Choice: TypeAlias = tuple[Row, ...]
 """A row for each literal of an operator."""
 
 Layout: TypeAlias = Sequence[int | Row | None]
-"""The sizes of a shape: the number of a literal, a row that is known, or None for one left open."""
+"""Sizes of a shape: the number of a literal, a known row, or None for an open size."""
 
 Weighed: TypeAlias = list[tuple[float, int, Choice]]
-"""Choices with their cost, and an order among those of one cost."""
+"""Choices with their cost, and an order among choices of equal cost."""
 
 _SOLVED = 1.2
 _STRANGE_REST = 2.0
@@ -40,37 +40,37 @@ def product_of(rows: Sequence[Row]) -> Row:
 
 
 def weigh_reshapes(
-    found: Weighed,
+    weighted: Weighed,
     literals: Sequence[int],
     operand: Shape,
     layout: Layout,
     seen: Mapping[tuple[int, ...], Iterable[Shape]],
 ) -> Weighed:
-    """Return the choices with as many elements as the operand, with what a reshape adds to costs.
+    """Return the choices with as many elements as the operand, with costs adjusted for reshapes.
 
-    Choices in which one literal is what the others leave come to those that were found, and shapes
-    that a tensor had before (windows that are put together again), by their sizes at the capture.
+    Additional choices are those in which one literal is the remainder of the others, and shapes
+    of earlier tensors (reassembled windows) with the same sizes at the capture.
 
     >>> rows = ((2, 2), (12, 16))  # at two points
-    >>> found = [(0.0, 0, ((3, 4), (4, 4))), (0.0, 1, ((3, 3), (4, 4)))]
-    >>> [choice for _, _, choice in weigh_reshapes(found, [3, 4], rows, [rows[0], 0, 1], {})]
+    >>> weighted = [(0.0, 0, ((3, 4), (4, 4))), (0.0, 1, ((3, 3), (4, 4)))]
+    >>> [choice for _, _, choice in weigh_reshapes(weighted, [3, 4], rows, [rows[0], 0, 1], {})]
     [((3, 4), (4, 4)), ((3, 4), (4, 4))]
     """
     if not operand:
-        return found
+        return weighted
     elements = product_of(operand)
     weighed = []
-    found = list(found)
+    weighted = list(weighted)
     if None not in layout:
-        found = [*found, *_solved(found, literals, elements, layout)]
-    hints = _shape_of(tuple((each,) for each in literals), elements[:1], _at_capture(layout))
+        weighted = [*weighted, *_solved(weighted, literals, elements, layout)]
+    hints = _shape_of(tuple((literal,) for literal in literals), elements[:1], _at_capture(layout))
     earlier = () if hints is None else tuple(seen.get(tuple(size for (size,) in hints), ()))
     for shape in earlier:
         choice = tuple(
             row for row, entry in zip(shape, layout, strict=True) if isinstance(entry, int)
         )
-        found.append((0.0, len(found), choice))
-    for cost, order, choice in found:
+        weighted.append((0.0, len(weighted), choice))
+    for cost, order, choice in weighted:
         shape = _shape_of(choice, elements, layout)
         if shape is None:
             continue
@@ -88,16 +88,16 @@ def _at_capture(layout: Layout) -> Layout:
 
 
 def _shape_of(choice: Choice, elements: Row, layout: Layout) -> Shape | None:
-    """Return the whole shape, None where it has another number of elements at some point."""
+    """Return the complete shape, or None if the number of elements differs at some point."""
     one = (1,) * len(elements)
     shape = [
         one if entry is None else choice[entry] if isinstance(entry, int) else entry
         for entry in layout
     ]
-    given = product_of([one, *shape])
-    if any(not size or whole % size for whole, size in zip(elements, given, strict=True)):
+    product = product_of([one, *shape])
+    if any(not size or whole % size for whole, size in zip(elements, product, strict=True)):
         return None
-    rest = tuple(whole // size for whole, size in zip(elements, given, strict=True))
+    rest = tuple(whole // size for whole, size in zip(elements, product, strict=True))
     if None not in layout:
         return tuple(shape) if rest == one else None
     shape[list(layout).index(None)] = rest
@@ -105,7 +105,7 @@ def _shape_of(choice: Choice, elements: Row, layout: Layout) -> Shape | None:
 
 
 def _is_likely_rest(shape: Shape, operand: Shape, layout: Layout) -> bool:
-    """Tell whether what is left open stays as it is, or is axes of the operand together."""
+    """Return whether the open size is constant, or a product of adjacent axes of the operand."""
     row = shape[list(layout).index(None)]
     if row.count(row[0]) == len(row):
         return True
@@ -114,7 +114,7 @@ def _is_likely_rest(shape: Shape, operand: Shape, layout: Layout) -> bool:
 
 
 def _first_products(shape: Shape) -> list[Row]:
-    """Return the products of the first axes, but of all."""
+    """Return the products of the leading axes, except the product of all axes."""
     products = []
     product = (1,) * len(shape[0]) if shape else ()
     for row in shape[:-1]:
@@ -123,20 +123,20 @@ def _first_products(shape: Shape) -> list[Row]:
     return products
 
 
-def _solved(found: Weighed, literals: Sequence[int], elements: Row, layout: Layout) -> Weighed:
-    order = len(found)
+def _solved(weighted: Weighed, literals: Sequence[int], elements: Row, layout: Layout) -> Weighed:
+    order = len(weighted)
     more: Weighed = []
-    for cost, _, choice in found[:_MAX_SOLVED]:
+    for cost, _, choice in weighted[:_MAX_SOLVED]:
         for at, literal in enumerate(literals):
             others = [
                 choice[entry] if isinstance(entry, int) else entry
                 for entry in layout
                 if entry is not None and entry != at
             ]
-            given = product_of([(1,) * len(elements), *others])
-            if any(not n or whole % n for whole, n in zip(elements, given, strict=True)):
+            product = product_of([(1,) * len(elements), *others])
+            if any(not n or whole % n for whole, n in zip(elements, product, strict=True)):
                 continue
-            row = tuple(whole // n for whole, n in zip(elements, given, strict=True))
+            row = tuple(whole // n for whole, n in zip(elements, product, strict=True))
             if row[0] == literal and row != choice[at]:
                 order += 1
                 more.append((cost + _SOLVED, order, (*choice[:at], row, *choice[at + 1 :])))

@@ -1,4 +1,4 @@
-"""Sets of sizes for a graph with symbols, spaced evenly in log within a memory bound."""
+"""Sets of sizes for a graph with symbols, evenly spaced in log within a memory limit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .reify import find_misfit
 DEFAULT_MEMORY_BYTES = 2**30
 _SMALLEST_SHARE = 8
 _LARGEST_SHARE = 64
-"""Sizes reach from an eighth of those of the capture to 64 times as much, where they may."""
+"""Sizes range from an eighth to 64 times the size of the capture, where allowed."""
 _MAX_SHIFT = 4096
-"""How far a size may be moved so that it meets the constraints."""
+"""Largest change of a size made to meet the constraints."""
 _BISECTIONS = 24
 
 
@@ -24,15 +24,15 @@ _BISECTIONS = 24
 def spread_sizes(
     sample: Sample, count: int = 9, *, memory_limit_bytes: int = DEFAULT_MEMORY_BYTES
 ) -> list[dict[str, int]]:
-    """Return up to `count` sets of sizes of a sample's symbols, from small ones to large ones.
+    """Return up to `count` sets of sizes of a sample's symbols, from small to large.
 
-    All symbols grow together, each by the same factor from one set to the next, as far as rounding
-    and the constraints allow. The largest are those at which inputs and live values take
-    `memory_limit_bytes` (as the recorded shapes tell it, each view taken for memory of its own), or
-    the ends of the ranges. There are fewer sets where there are not as many sizes.
+    All symbols grow together by the same factor from set to set, as far as rounding and the
+    constraints allow. The largest sizes are those at which inputs and live values need
+    `memory_limit_bytes` (according to recorded shapes, with each view counted as separate memory),
+    or the ends of the ranges. The result has fewer sets if there are not enough distinct sizes.
 
     Raises:
-        SampleError: there are no symbols, or even the smallest sizes take more memory.
+        SampleError: there are no symbols, or even the smallest sizes need more memory.
 
     >>> from graphnet_datasets.sample import Input
     >>> sample = Sample("example/lines", "torch", "other",
@@ -45,7 +45,7 @@ def spread_sizes(
     if not sample.symbols:
         raise SampleError(f"`{sample.id}` has no symbols. Symbolise it first.")
     if count < 1:
-        raise SampleError(f"{count} sets of sizes were asked for; ask for 1 or more.")
+        raise SampleError(f"`count` is {count}; it must be at least 1.")
     low = _sizes_at(sample, 0.0)
     if low is None or peak_bytes(sample, low) > memory_limit_bytes:
         raise SampleError(
@@ -53,38 +53,40 @@ def spread_sizes(
             "GiB. Allow more memory."
         )
     top = _largest_share(sample, memory_limit_bytes)
-    found: dict[tuple[int, ...], dict[str, int]] = {}
+    sets: dict[tuple[int, ...], dict[str, int]] = {}
     for share in _shares(count):
         sizes = _sizes_at(sample, share * top)
         if sizes is not None and peak_bytes(sample, sizes) <= memory_limit_bytes:
-            found.setdefault(tuple(sizes.values()), sizes)
-        if len(found) == count:
+            sets.setdefault(tuple(sizes.values()), sizes)
+        if len(sets) == count:
             break
-    return sorted(found.values(), key=lambda sizes: math.prod(sizes.values()))
+    return sorted(sets.values(), key=lambda sizes: math.prod(sizes.values()))
 
 
 def peak_bytes(sample: Sample, sizes: Mapping[str, int]) -> int:
-    """Return the most that inputs and live values take at given sizes, as recorded shapes tell it.
+    """Return the peak memory of inputs and live values at given sizes, from recorded shapes.
 
-    A value dies at its last use; one of unknown shape counts as nothing.
+    A value is freed after its last use; a value of unknown shape counts as zero.
     """
     alive = sum(
-        _bytes(each.value, sizes) for each in sample.inputs if each.role not in ("symbol", "scalar")
+        _bytes(sample_input.value, sizes)
+        for sample_input in sample.inputs
+        if sample_input.role not in ("symbol", "scalar")
     )
     peak = alive
     num_inputs = len(sample.inputs)
-    taken = [sum(_bytes(value, sizes) for value in op.results or ()) for op in sample.ops]
-    for size, dying in zip(taken, sample.dying_values, strict=True):
+    result_bytes = [sum(_bytes(value, sizes) for value in op.results or ()) for op in sample.ops]
+    for size, dying in zip(result_bytes, sample.dying_values, strict=True):
         alive += size
         peak = max(peak, alive)
-        alive -= sum(taken[value - num_inputs] for value in dying if value >= num_inputs)
+        alive -= sum(result_bytes[value - num_inputs] for value in dying if value >= num_inputs)
     return peak
 
 
 def nearest_size(
     sample: Sample, sizes: Mapping[str, int], names: Iterable[str], wanted: int
 ) -> int | None:
-    """Return the size of symbols, nearest to what is wanted, that the constraints allow for all."""
+    """Return the allowed size of several symbols that is nearest to the requested size."""
     names = tuple(names)
     for shift in range(_MAX_SHIFT):
         for size in (wanted - shift, wanted + shift):
@@ -103,7 +105,7 @@ def _bytes(value: Value, sizes: Mapping[str, int]) -> int:
 
 
 def _shares(count: int) -> Iterator[float]:
-    """Yield `count` shares from 0 to 1, and then those between, for sets that coincide."""
+    """Yield `count` shares from 0 to 1, then shares in between, in case sets coincide."""
     parts = max(1, count - 1)
     for denominator in (parts, 2 * parts, 4 * parts, 16 * parts):
         yield from (part / denominator for part in range(denominator + 1))
@@ -114,7 +116,7 @@ def _largest_share(sample: Sample, memory_limit_bytes: int) -> float:
         sizes = _sizes_at(sample, share)
         try:
             return sizes is None or peak_bytes(sample, sizes) <= memory_limit_bytes
-        except SymbolError:  # beyond 64 bits
+        except SymbolError:  # a size exceeds 64 bits
             return False
 
     if fits(1.0):
@@ -127,7 +129,7 @@ def _largest_share(sample: Sample, memory_limit_bytes: int) -> float:
 
 
 def _sizes_at(sample: Sample, share: float) -> dict[str, int] | None:
-    """Return sizes at a share of the way, in logarithm, from the smallest to the largest."""
+    """Return sizes at a share of the way from the smallest to the largest, in log."""
     sizes = dict(sample.hints)
     for symbol in sample.symbols:
         low, high = _ends(symbol)

@@ -1,4 +1,4 @@
-"""A graph at sizes so small that it takes about a share of its operations."""
+"""A graph at smaller sizes, with a given share of its operations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LEAST: tuple[tuple[DimensionKind, float, int], ...] = (
     ("sequence", 1 / 16, 16),
     ("spatial", 1 / 4, 32),
 )
-"""Kinds of dimensions in the order in which they get smaller, and what stays of each at least, as a
-share and as a number. What a layer sees of a batch is as it was; tokens attend to fewer others, and
+"""Kinds of dimensions in the order in which they shrink, and the smallest share and size of each.
+A smaller batch does not change what a layer computes per sample; tokens attend to fewer others, and
 maps of few pixels have no statistics."""
 
 _NEAR = 0.5
-"""A graph whose own symbols bring it this near to the share is given no others."""
+"""If its own symbols bring a graph this near to the share, no further symbols are added."""
 
 
 @raises_only(TransformError)
@@ -32,12 +32,12 @@ def at_smaller_sizes(
     time_limit_s: float | None = None,
     allow_unchecked_operators: bool = False,
 ) -> Sample:
-    """Return a graph at sizes at which it takes about `share` of its operations, or more.
+    """Return a graph at sizes with about `share` of its operations, or more.
 
-    First the batch gets smaller, then sequences, then heights and widths, each no further than
-    `_LEAST` says. The operations are taken to grow with each size as it does, where attention grows
-    faster. A graph that has too few symbols is given more first (`symbolise`, without running it,
-    for which `time_limit_s` holds). Inputs keep their order, and weights their shapes.
+    The batch shrinks first, then sequences, then heights and widths, limited by `_LEAST`. The
+    number of operations is assumed to be linear in each size, although attention grows faster. If a
+    graph has too few symbols, it is symbolised first (by `symbolise`, without running it, within
+    `time_limit_s`). Inputs keep their order, and weights their shapes.
 
     Raises:
         TransformError: no size can vary, or none can be smaller.
@@ -56,7 +56,7 @@ def at_smaller_sizes(
     sizes, left = _choose(sample, share) if sample.is_dynamic else (sample.hints, 0.0)
     if left < _NEAR:
         try:
-            found = symbolise(
+            symbolised = symbolise(
                 sample,
                 check=False,
                 time_limit_s=time_limit_s,
@@ -66,7 +66,7 @@ def at_smaller_sizes(
             if sizes == sample.hints:
                 raise
         else:
-            sample = found
+            sample = symbolised
             sizes, _ = _choose(sample, share)
     if sizes == sample.hints:
         raise TransformError(f"`{sample.id}` has no sizes smaller than those of its capture.")
@@ -74,13 +74,13 @@ def at_smaller_sizes(
 
 
 def _choose(sample: Sample, share: float) -> tuple[dict[str, int], float]:
-    """Return sizes of all symbols, and the share that is left of what they make it take."""
+    """Return sizes of all symbols, and the share that remains to be saved."""
     sizes: dict[str, int] = dict(sample.hints)
     for kind, least_share, least in _LEAST:
         hints = {n: sample.hints[n] for n in sizes if kind_of_symbol(sample, n) == kind}
         if kind == "spatial":
             groups = [[name] for name in hints]
-        else:  # those of one size are mostly the same dimension, of several inputs
+        else:  # equal sizes are mostly the same dimension
             largest_first = sorted(set(hints.values()), reverse=True)
             groups = [[n for n in hints if hints[n] == hint] for hint in largest_first]
         for done, names in enumerate(groups):

@@ -1,4 +1,4 @@
-"""Graphs of fixed sizes as graphs over symbols."""
+"""Conversion of graphs of fixed sizes to graphs over symbols."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .verifying import CheckedSizes, check_by_runs, find_culprit
 from .writing import declare, write
 
 MAX_REFINEMENTS = 4
-"""Times that expressions which fail at another size are looked for anew with that size."""
+"""Maximum number of times that failing expressions are fitted again with additional sizes."""
 _NUM_OTHERS = 22
 
 
 @dataclasses.dataclass(frozen=True)
 class Symbolised:
-    """A graph over symbols, the kinds of its symbols, and the dimensions that stay.
+    """A graph over symbols, the kinds of its symbols, and the dimensions that are fixed.
 
-    `checked` are the sizes at which it was run; none without a check.
+    `checked` are the sizes at which the graph ran; empty without a check.
     """
 
     sample: Sample
@@ -46,23 +46,22 @@ def symbolise(
     memory_limit_bytes: int | None = None,
     allow_unchecked_operators: bool = False,
 ) -> Symbolised:
-    """Find which dimensions of a graph can vary, and return it with symbols in their place.
+    """Find the dimensions of a graph that can vary, and return it with symbols in their place.
 
-    Candidates are the dimensions of data inputs: `batch`, `height` and `width` (`size` where they
-    have to be equal), `sequence`, `past`. The graph is walked, without memory, at several sizes of
-    each; literals that have to follow (of `view`, `arange`, slices, …) become expressions over the
-    symbols, which the graph takes as inputs of the role `symbol`. Shapes of results are expressions
-    too, where one was found. Symbols have the range in which the graph was walked, and there is a
-    constraint for each that only has multiples of a number. Its id ends in `/symbolic`. Weights
-    keep their shapes.
+    Candidates are the dimensions of data inputs: `batch`, `height` and `width` (`size` if they must
+    be equal), `sequence`, `past`. The graph is walked, without memory, at several sizes of each.
+    Literals that depend on sizes (of `view`, `arange`, slices, …) become expressions over the
+    symbols, which are graph inputs of role `symbol`. Shapes of results become expressions where one
+    fits. Symbols have the range in which the graph could be walked, and a constraint if only
+    multiples of a number work. The id ends with `/symbolic`. Weights keep their shapes.
 
-    With `check` the result is run on the CPU at three other sizes, in this process. The search for
-    sizes and the graph over all symbols may take `time_limit_s` each (default: two minutes); what
-    was not tried in that time stays as it is.
+    With `check`, the result runs on the CPU at three other sizes in this process. The search for
+    sizes and the graph over all symbols may take `time_limit_s` each (default: two minutes);
+    dimensions not tried in that time are fixed.
 
     Raises:
         TransformError: no dimension can vary; the message names the operator and the reason.
-        TimeLimitError: the graph over the symbols takes longer.
+        TimeLimitError: the graph over the symbols takes longer than `time_limit_s`.
         UnknownOperatorError, MaterializeError: the sample cannot be walked without running it.
         MissingExtraError: the sample's framework is not installed.
 
@@ -74,12 +73,12 @@ def symbolise(
     >>> found = symbolise(whole)
     >>> found.sample.inputs[0].value.shape, found.sample.ops[0].args[1:]
     (('batch', 'sequence', 'sequence_2'), (Ref(index=1), Ref(index=2)))
-    >>> [each.source_name for each in found.sample.inputs[1:]]
+    >>> [symbol.source_name for symbol in found.sample.inputs[1:]]
     ['batch', 'sequence*sequence_2']
     """
     search = _Symbolising(sample, time_limit_s, allow_unchecked_operators)
-    kept = search.find_plans()
-    found = search.write(kept)
+    plans = search.find_plans()
+    symbolic = search.write(plans)
     checked: CheckedSizes = ()
     if check:
         options = {
@@ -88,12 +87,12 @@ def symbolise(
         }
         while True:
             try:
-                found, checked = check_by_runs(found, search.steps, **options)
+                symbolic, checked = check_by_runs(symbolic, search.steps, **options)
                 break
             except TransformError as error:
-                culprit = find_culprit(found, search.steps, **options)
-                found = search.without(culprit, str(error))
-    return Symbolised(found, dict(search.kinds), tuple(search.refused), checked)
+                culprit = find_culprit(symbolic, search.steps, **options)
+                symbolic = search.without(culprit, str(error))
+    return Symbolised(symbolic, dict(search.kinds), tuple(search.refused), checked)
 
 
 class _Symbolising:
@@ -110,7 +109,7 @@ class _Symbolising:
 
     @property
     def limits(self) -> dict[str, Any]:
-        """What a walk may take of the time that is left."""
+        """Limits of a walk in the remaining time."""
         self.deadline.check(f"Finding the sizes of `{self.sample.id}`")
         return {
             "time_limit_s": self.deadline.left_s,
@@ -119,31 +118,31 @@ class _Symbolising:
 
     @property
     def steps(self) -> dict[str, int]:
-        """Of which numbers the sizes of each symbol are multiples, counted from its hint."""
+        """Step of each symbol's sizes, counted from its hint."""
         return {dimension.name: plan.step for dimension, plan in self.kept}
 
     def without(self, name: str, reason: str) -> Sample:
-        """Return the graph without a symbol, at whose sizes it does not run.
+        """Return the graph without a symbol at whose sizes it does not run.
 
         Raises:
-            FixedSizesError: no symbol is left.
+            FixedSizesError: no symbol remains.
         """
-        dimension = next(each for each, _ in self.kept if each.name == name)
+        dimension = next(candidate for candidate, _ in self.kept if candidate.name == name)
         self._refuse(dimension, Failure(-1, 0, reason))
-        return self.write([each for each in self.kept if each[0].name != name])
+        return self.write([pair for pair in self.kept if pair[0].name != name])
 
     def find_plans(self) -> list[tuple[Dimension, Plan]]:
-        """Return the dimensions that vary alone, and the sizes at which they do."""
-        known = self._known()
-        kept = []
-        for dimension in known:
+        """Return the dimensions that vary alone, with their sizes."""
+        declared = self._known()
+        pairs = []
+        for dimension in declared:
             plan = self._plan(dimension)
             if not isinstance(plan, Plan):
-                # A graph that says it varies and does not: its sizes are those of the capture.
+                # The graph declares symbols but is fixed: use the sizes of the capture.
                 self.sample = dataclasses.replace(reify(self.sample), id=self.sample.id)
-                kept = []
+                pairs = []
                 break
-            kept.append((dimension, plan))
+            pairs.append((dimension, plan))
         sides: list[tuple[Dimension, Failure]] = []
         for dimension in find_dimensions(self.sample):
             try:
@@ -151,7 +150,7 @@ class _Symbolising:
             except TimeLimitError as error:
                 plan = Failure(-1, 0, str(error))
             if isinstance(plan, Plan):
-                kept.append((dimension, plan))
+                pairs.append((dimension, plan))
             elif dimension.name in ("height", "width"):
                 sides.append((dimension, plan))
             else:
@@ -159,16 +158,19 @@ class _Symbolising:
                 if narrowed is None:
                     self._refuse(dimension, plan)
                 else:
-                    kept.append(narrowed)
-        kept += self._together(sides)
-        return kept
+                    pairs.append(narrowed)
+        pairs += self._together(sides)
+        return pairs
 
     def _known(self) -> list[Dimension]:
-        """Return the symbols that the sample has already."""
+        """Return the symbols of the sample."""
         used = {
             name
-            for each in self.sample.inputs
-            for dim in (*(each.value.shape or ()), each.source_name if each.role == "symbol" else 0)
+            for input_value in self.sample.inputs
+            for dim in (
+                *(input_value.value.shape or ()),
+                input_value.source_name if input_value.role == "symbol" else 0,
+            )
             if isinstance(dim, str)
             for name in free_symbols(dim)
         }
@@ -179,7 +181,7 @@ class _Symbolising:
         ]
 
     def _narrowed(self, dimension: Dimension) -> tuple[Dimension, Plan] | None:
-        """Return the dimension with fewer places, if it varies in these alone."""
+        """Return the dimension with fewer places, if it varies only there."""
         inputs = {index for index, _, _ in dimension.places}
         axes = {axis for _, axis, _ in dimension.places}
         narrower = []
@@ -197,16 +199,16 @@ class _Symbolising:
             if 0 < len(ranked) < len(inputs):
                 narrower.append(dimension.only(frozenset(ranked)))
             narrower += [dimension.only(frozenset([index])) for index in sorted(inputs)[:3]]
-        for each in narrower:
-            plan = self._plan(each)
+        for candidate in narrower:
+            plan = self._plan(candidate)
             if isinstance(plan, Plan):
-                return each, plan
+                return candidate, plan
         return None
 
     def _together(
         self, sides: Sequence[tuple[Dimension, Failure]]
     ) -> Iterator[tuple[Dimension, Plan]]:
-        """Yield height and width as one dimension, if they vary together alone."""
+        """Yield height and width as one dimension, if they vary only together."""
         if len(sides) == 2 and sides[0][0].hint == sides[1][0].hint and self.deadline.left_s:
             (first, failure), (second, _) = sides
             both = dataclasses.replace(first, name="size", places=(*first.places, *second.places))
@@ -220,28 +222,28 @@ class _Symbolising:
             self._refuse(dimension, failure)
 
     def _plan(self, dimension: Dimension) -> Plan | Failure:
-        """Return sizes at which the graph can be walked, in small steps; or why there are none."""
+        """Return sizes at which the graph can be walked, in small steps, or the failure."""
         declared = declare(self.sample, [dimension])
         smallest = 1 if dimension.kind == "batch" else 2
         failure: Failure | None = None
         for plan in first_plans(dimension.hint, smallest):
-            found = self._try(declared, dimension.name, plan)
-            if isinstance(found, Sample):
-                finest = self._finest(declared, dimension, plan, found, smallest)
+            attempt = self._try(declared, dimension.name, plan)
+            if isinstance(attempt, Sample):
+                finest = self._finest(declared, dimension, plan, attempt, smallest)
                 if dimension.kind == "batch" or finest.step < dimension.hint:
                     return finest
-                found = Failure(-1, 0, "only whole multiples of it fit, which is another batch")
-            if failure is None or found.position > failure.position:
-                failure = found
+                attempt = Failure(-1, 0, "only multiples of it fit, which is another batch")
+            if failure is None or attempt.position > failure.position:
+                failure = attempt
         return failure or Failure(-1, 0, "no other size meets the constraints of the graph")
 
     def _finest(
         self, declared: Sample, dimension: Dimension, plan: Plan, found: Sample, smallest: int
     ) -> Plan:
-        """Return the plan of the smallest step at which literals mean what they did at `plan`.
+        """Return the plan with the smallest step at which literals keep their meaning at `plan`.
 
-        At other steps they may also mean something else that fits: not more windows, but larger
-        ones.
+        At other steps, a different meaning may fit as well: for example, larger windows instead of
+        more windows.
         """
         name = dimension.name
         sizes = [
@@ -270,32 +272,32 @@ class _Symbolising:
     def _probe(self, declared: Sample, points: Sequence[Mapping[str, int]]) -> Found | Failure:
         return find_literals_by_probing(declared, points, **self.limits)
 
-    def write(self, kept: list[tuple[Dimension, Plan]]) -> Sample:
+    def write(self, pairs: list[tuple[Dimension, Plan]]) -> Sample:
         """Return the graph over all symbols that vary together, with their ranges.
 
         Raises:
-            FixedSizesError: no symbol is left.
+            FixedSizesError: no symbol remains.
         """
         self.deadline = Deadline(self.time_limit_s)
-        while kept:
-            declared = declare(self.sample, [dimension for dimension, _ in kept])
-            plans = {dimension.name: plan for dimension, plan in kept}
+        while pairs:
+            declared = declare(self.sample, [dimension for dimension, _ in pairs])
+            plans = {dimension.name: plan for dimension, plan in pairs}
             written = self._written(declared, plans)
             if isinstance(written, Sample):
-                self.kept = kept
-                self.kinds = {dimension.name: dimension.kind for dimension, _ in kept}
+                self.kept = pairs
+                self.kinds = {dimension.name: dimension.kind for dimension, _ in pairs}
                 provenance = dataclasses.replace(self.sample.provenance, parent_id=self.sample.id)
                 written = dataclasses.replace(
                     written, id=f"{self.sample.id}/symbolic", provenance=provenance
                 )
                 return with_ranges(written, self.steps, **self.limits)
-            *kept, (dimension, _) = kept
+            *pairs, (dimension, _) = pairs
             self._refuse(dimension, written)
         self.kept, self.kinds = [], {}
         raise FixedSizesError(self.sample, tuple(self.refused))
 
     def _written(self, declared: Sample, plans: dict[str, Plan]) -> Sample | Failure:
-        """Return the graph with expressions for its literals that hold at other sizes as well."""
+        """Return the graph with expressions for its literals that also hold at other sizes."""
         points = [declared.hints]
         points += [
             {**declared.hints, name: size} for name, plan in plans.items() for size in plan.sizes
@@ -327,7 +329,7 @@ class _Symbolising:
         return written
 
     def _together_or_not(self, written: Sample, plans: Mapping[str, Plan]) -> Sample | Failure:
-        """Return the graph, or why sizes that fit alone do not fit together."""
+        """Return the graph, or the failure at sizes that work alone but not together."""
         alone = _other_sizes(written, plans, 4, 0)
         failures = find_failures(written, alone, **self.limits)
         fit: dict[str, list[int]] = {name: [] for name in plans}
@@ -352,10 +354,10 @@ class _Symbolising:
         points: Sequence[Mapping[str, int]],
         plans: dict[str, Plan],
     ) -> Sample | Failure:
-        found = self._probe(declared, points)
-        if isinstance(found, Failure):
-            return found
-        written = write(declared, found, plans)
+        literals = self._probe(declared, points)
+        if isinstance(literals, Failure):
+            return literals
+        written = write(declared, literals, plans)
         if isinstance(written, tuple):
             return Failure(written[0], 0, f"it has {written[1]}")
         return written
@@ -365,20 +367,20 @@ class _Symbolising:
 
 
 def _rounds(sample: Sample) -> bool:
-    """Tell whether a literal is a quotient, whose rounding many sizes have to show."""
-    return any("//" in each.source_name for each in sample.inputs if each.role == "symbol")
+    """Return whether a literal is a quotient, whose rounding is visible only at many sizes."""
+    return any("//" in symbol.source_name for symbol in sample.inputs if symbol.role == "symbol")
 
 
 def _other_sizes(
     sample: Sample, plans: Mapping[str, Plan], count: int, turn: int
 ) -> list[dict[str, int]]:
-    """Return sizes that were not tried, from a half to the double of the capture's."""
-    found = []
+    """Return sizes that were not tried, from half to double the size of the capture."""
+    other_sizes = []
     for at in range(count):
         share = ((at + 1 + turn / MAX_REFINEMENTS) / count) * (1.0 if at % 2 else -0.5)
         for name, plan in plans.items():
             steps = round(share * plan.hint / plan.step) or (1 if at % 2 else -1)
             size = plan.hint + plan.step * steps
             if size >= 1 and size not in plan.sizes:
-                found.append({**sample.hints, name: size})
-    return found
+                other_sizes.append({**sample.hints, name: size})
+    return other_sizes

@@ -1,4 +1,4 @@
-"""Runs of a graph with symbols at other sizes than those of its capture."""
+"""Verification of a graph with symbols by runs at other sizes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ NUM_RUNS = 3
 def check_by_runs(
     sample: Sample, steps: Mapping[str, int], **options: Any
 ) -> tuple[Sample, CheckedSizes]:
-    """Run the sample at three sizes, and return it with the sizes at which it ran.
+    """Run the sample at three sizes, and return it with these sizes.
 
-    Where it does not run at sizes above those of the capture (a table of positions is too short, as
-    only a run tells), these become the upper ends of its symbols' ranges. `options` are those of
-    `materialize`.
+    If it does not run above the sizes of the capture (for example, because a table of positions is
+    too short), these become the upper bounds of its symbols. `options` are passed to `materialize`.
 
     Raises:
         TransformError: it does not run at three sizes.
@@ -48,7 +47,7 @@ def check_by_runs(
 
 
 def find_culprit(sample: Sample, steps: Mapping[str, int], **options: Any) -> str:
-    """Return the symbol that keeps a sample from running at other sizes; the last if all do."""
+    """Return the symbol that prevents runs at other sizes; the last if none does alone."""
     for name in steps:
         try:
             check_by_runs(sample, {name: steps[name]}, **options)
@@ -58,8 +57,8 @@ def find_culprit(sample: Sample, steps: Mapping[str, int], **options: Any) -> st
 
 
 def sizes_to_run(sample: Sample, steps: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
-    """Yield up to three sets of sizes: larger, smaller, and some of each."""
-    found: list[Mapping[str, int]] = []
+    """Yield up to three sets of sizes: larger, smaller and mixed."""
+    tried: list[Mapping[str, int]] = []
     choices = {
         symbol.name: list(_near(symbol, steps[symbol.name]))
         for symbol in sample.symbols
@@ -70,10 +69,10 @@ def sizes_to_run(sample: Sample, steps: Mapping[str, int]) -> Iterator[Mapping[s
         for order, (name, near) in enumerate(choices.items()):
             if near:
                 sizes[name] = near[(at + order * (at >= 2)) % len(near)]
-        if sizes != sample.hints and sizes not in found and not find_misfit(sample, sizes):
-            found.append(sizes)
+        if sizes != sample.hints and sizes not in tried and not find_misfit(sample, sizes):
+            tried.append(sizes)
             yield sizes
-        if len(found) == NUM_RUNS:
+        if len(tried) == NUM_RUNS:
             return
 
 
@@ -81,7 +80,7 @@ def run_at(sample: Sample, sizes: Mapping[str, int], **options: Any) -> None:
     """Run the graph at given sizes, operator by operator.
 
     Raises:
-        TransformError: it does not run; the message says at which sizes, and names the operator.
+        TransformError: the graph does not run; the message contains the sizes and the operator.
     """
     concrete = reify(sample, sizes)
     try:
@@ -94,7 +93,7 @@ def run_at(sample: Sample, sizes: Mapping[str, int], **options: Any) -> None:
 
 
 def run_concrete(sample: Sample, **options: Any) -> None:
-    """Run a graph on the CPU, operator by operator; `options` are those of `materialize`.
+    """Run a graph on the CPU, operator by operator; `options` are passed to `materialize`.
 
     Raises:
         CalibrationError: an operator fails; the message names it.
@@ -106,7 +105,7 @@ def run_concrete(sample: Sample, **options: Any) -> None:
 
 
 def _near(symbol: Symbol, step: int) -> Iterator[int]:
-    """Yield sizes that are a little larger and smaller than that of the capture, in turn."""
+    """Yield sizes slightly larger and smaller than the size of the capture, in turn."""
     share = max(1, round(0.2 * symbol.hint / step))
     for more in (0, 1, 2, share + 1):
         for count in (share + more, -share - more):

@@ -1,4 +1,4 @@
-"""From what probing found to a sample with symbols: inputs, arguments, results, constraints."""
+"""Construction of a sample with symbols from the results of probing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .probing import Found
 
 
 def declare(sample: Sample, dimensions: Iterable[Dimension]) -> Sample:
-    """Return the sample with symbols in the shapes of its inputs; its operators stay.
+    """Return the sample with symbols in the shapes of its inputs; operators are unchanged.
 
     >>> from graphnet_datasets.transforms.symbolic.dimensions import find_dimensions
     >>> image = Sample("example/image", "torch", "cv",
@@ -25,24 +25,32 @@ def declare(sample: Sample, dimensions: Iterable[Dimension]) -> Sample:
     >>> declare(image, find_dimensions(image)).inputs[0].value.shape
     ('batch', 3, 'height', 'width')
     """
-    shapes = {index: list(each.value.shape or ()) for index, each in enumerate(sample.inputs)}
+    shapes = {
+        index: list(input_value.value.shape or ())
+        for index, input_value in enumerate(sample.inputs)
+    }
     symbols = {symbol.name: symbol for symbol in sample.symbols}
     for dimension in dimensions:
         for index, axis, more in dimension.places:
             shapes[index][axis] = f"{dimension.name} + {more}" if more else dimension.name
         symbols.setdefault(dimension.name, Symbol(dimension.name, dimension.hint))
     inputs = tuple(
-        each
-        if tuple(shapes[index]) == (each.value.shape or ())
-        else dataclasses.replace(each, value=_with_shape(each.value, tuple(shapes[index])))
-        for index, each in enumerate(sample.inputs)
+        input_value
+        if tuple(shapes[index]) == (input_value.value.shape or ())
+        else dataclasses.replace(
+            input_value, value=_with_shape(input_value.value, tuple(shapes[index]))
+        )
+        for index, input_value in enumerate(sample.inputs)
     )
     return dataclasses.replace(sample, inputs=inputs, symbols=tuple(symbols.values()))
 
 
 def _with_shape(value: Value, shape: tuple[Dim, ...]) -> Value:
-    """Return a value with another shape, and with strides that follow it if they are of a dense
-    tensor in some order of its axes; other strides are given up."""
+    """Return a value with another shape.
+
+    Strides follow the shape if they belong to a tensor that is dense in some order of its axes;
+    other strides are dropped.
+    """
     if value.stride is None or value.shape is None:
         return dataclasses.replace(value, shape=shape)
     pairs = list(zip(value.shape, value.stride, range(len(shape)), strict=True))
@@ -62,12 +70,14 @@ def _with_shape(value: Value, shape: tuple[Dim, ...]) -> Value:
 def write(sample: Sample, found: Found, plans: dict[str, Plan]) -> Sample | tuple[int, str]:
     """Return a declared sample with expressions in the place of its literals.
 
-    A position and a text, where a literal follows no expression over the symbols.
+    If a literal follows no expression over the symbols, return its position and the reason.
     """
     fitter = Fitter(found.points)
     num_inputs = len(sample.inputs)
     places = {
-        each.source_name: index for index, each in enumerate(sample.inputs) if each.role == "symbol"
+        input_value.source_name: index
+        for index, input_value in enumerate(sample.inputs)
+        if input_value.role == "symbol"
     }
     rewritten: list[tuple[Dim, ...] | None] = []
     for position, choice in enumerate(found.literals):
@@ -119,7 +129,7 @@ def _constraints(sample: Sample, plans: dict[str, Plan]) -> Iterator[Constraint]
 def _results(op: Op, found: Found, position: int, fitter: Fitter) -> tuple[Value, ...] | None:
     values = found.values[position]
     if values is None:
-        return None if op.results is None else tuple(Value(each.dtype) for each in op.results)
+        return None if op.results is None else tuple(Value(result.dtype) for result in op.results)
     return tuple(_value(tensors, fitter) for tensors in zip(*values, strict=False))
 
 

@@ -52,7 +52,7 @@ def test_sizes_that_fit_nowhere_are_refused() -> None:
         spread_sizes(image(), memory_limit_bytes=1000)
     with pytest.raises(SampleError, match=re.escape("has no symbols. Symbolise it first")):
         spread_sizes(reify(image()))
-    with pytest.raises(SampleError, match=re.escape("0 sets of sizes were asked for")):
+    with pytest.raises(SampleError, match=re.escape("`count` is 0; it must be at least 1")):
         spread_sizes(image(), 0)
 
 
@@ -60,9 +60,12 @@ def test_sizes_that_fit_nowhere_are_refused() -> None:
     ("sizes", "message"),
     [
         ({"width": 3}, "`test/image` has no symbol `width`. Its symbols are batch, side."),
-        ({"side": 16}, "`test/image` cannot have `side` = 16: it is an integer of at least 32"),
-        ({"side": 1024}, "`test/image` cannot have `side` = 1024: it is at most 512."),
-        ({"side": 65}, "they do not meet `Mod(side, 32) == 0`"),
+        (
+            {"side": 16},
+            "`test/image` cannot have `side` = 16: it must be an integer of at least 32",
+        ),
+        ({"side": 1024}, "`test/image` cannot have `side` = 1024: it must be at most 512."),
+        ({"side": 65}, "they violate `Mod(side, 32) == 0`"),
     ],
 )
 def test_sizes_that_a_graph_cannot_have_are_named(sizes: dict[str, int], message: str) -> None:
