@@ -33,8 +33,8 @@ def test_what_agrees_is_written_and_what_has_no_rule_is_named(tmp_path: Path, bo
         f"1 of 2 samples translated to paddle, in {out}",
     ]
     assert (
-        "Op 0 (`torch.randn_like`) of `test/noise` cannot be translated to paddle: there is no "
-        "rule for it."
+        "Op 0 (`torch.randn_like`) of `test/noise` cannot be translated to paddle. "
+        "The operator has no rule."
     ) in result.stderr.splitlines()
     (row,) = read_table(out).to_pylist()
     assert (row["id"], row["framework"], row["num_ops"]) == ("test/relu", "paddle", 1)

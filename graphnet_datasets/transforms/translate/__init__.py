@@ -1,4 +1,4 @@
-"""Samples of torch as samples of paddle."""
+"""Translation of torch samples to paddle samples."""
 
 from .registry import RULES, rule
 from .translating import translate

@@ -1,4 +1,4 @@
-"""Rules of convolutions, pooling and resampling."""
+"""Rules for convolutions, pooling and resampling."""
 # ruff: noqa: ARG001 - the parameters of a rule are those of its operator
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ def conv(
     shape = _conv_shape(w, x, kernel, strides, pads, dilations)
     layout = _LAYOUTS[kernel.ndim - 2]
     rest = (dilations, groups) if kernel.ndim == 4 else (groups, dilations)
-    made = w.emit(
+    result = w.emit(
         f"conv{kernel.ndim - 2}d", x, kernel, strides, pads, "EXPLICIT", *rest, layout,
         dtype=x.dtype, shape=shape,
     )  # fmt: skip
-    return _finish(w, made, bias, rank, input.ndim)
+    return _finish(w, result, bias, rank, input.ndim)
 
 
-def _finish(w: Writer, made: Tensor, bias: Tensor | None, rank: int, ndim: int) -> Tensor:
+def _finish(w: Writer, result: Tensor, bias: Tensor | None, rank: int, ndim: int) -> Tensor:
     if bias is not None:
-        column = w.reshape(bias, (1, bias.shape[0], *[1] * (made.ndim - 2)))
-        made = w.binary("add", made, column)
+        column = w.reshape(bias, (1, bias.shape[0], *[1] * (result.ndim - 2)))
+        result = w.binary("add", result, column)
     if rank == 1:
-        made = w.reshape(made, (*made.shape[:2], made.shape[3]))
-    return w.reshape(made, made.shape[1:]) if ndim == rank + 1 else made
+        result = w.reshape(result, (*result.shape[:2], result.shape[3]))
+    return w.reshape(result, result.shape[1:]) if ndim == rank + 1 else result
 
 
 def _conv_shape(
@@ -101,17 +101,17 @@ def conv_transpose(
     pads, extra = many(padding, rank), many(output_padding, rank)
     x, kernel = input, weight
     if x.ndim != weight.ndim:
-        raise RefusedError("its input has no batch dimension")
+        raise RefusedError("Its input has no batch dimension.")
     if rank == 1:
         x, kernel = with_height(w, x), with_height(w, kernel)
         strides, dilations, pads, extra = [1, *strides], [1, *dilations], [0, *pads], [0, *extra]
     sizes: list[Any] = [1, *w.shape[2:]] if rank == 1 else list(w.shape[2:])
-    made = w.emit(
+    result = w.emit(
         f"conv{kernel.ndim - 2}d_transpose", x, kernel, strides, pads,
         extra if any(extra) else [], [], "EXPLICIT", groups, dilations, _LAYOUTS[kernel.ndim - 2],
         dtype=x.dtype, shape=(x.shape[0], kernel.static(1) * groups, *sizes),
     )  # fmt: skip
-    return _finish(w, made, bias, rank, input.ndim)
+    return _finish(w, result, bias, rank, input.ndim)
 
 
 def _pool(
@@ -126,21 +126,21 @@ def _pool(
     exclusive: bool = True,
     adaptive: bool = False,
 ) -> Tensor:
-    """Write pooling over the last dimensions; one dimension is pooled as a row of two."""
-    rank, given = len(kernel), x
+    """Write pooling over the last dimensions; 1D pooling becomes 2D pooling of height 1."""
+    rank, original = len(kernel), x
     if rank == 1:
         x = with_height(w, x)
         kernel, strides, pads = [1, *kernel], [1, *strides], [0, *pads]
-    has_batch = given.ndim == rank + 2
+    has_batch = original.ndim == rank + 2
     if not has_batch:
         x = w.reshape(x, (1, *x.shape))
     recorded = w.shape if has_batch else (1, *w.shape)
     shape = (*recorded[:-1], 1, recorded[-1]) if rank == 1 else recorded
-    made = w.emit(
+    result = w.emit(
         f"pool{len(kernel)}d", x, kernel, strides, pads, ceil, exclusive, _LAYOUTS[len(kernel)],
         kind, False, adaptive, "EXPLICIT", dtype=x.dtype, shape=shape,
     )  # fmt: skip
-    return w.reshape(made, w.shape)
+    return w.reshape(result, w.shape)
 
 
 @rule("max_pool1d", "max_pool2d", "max_pool3d")
@@ -156,7 +156,7 @@ def max_pool(
 ) -> Tensor:
     rank = int(w.target[-2])
     if return_indices or set(many(dilation, rank)) != {1}:
-        raise RefusedError("it gives indices or has gaps in its window")
+        raise RefusedError("Indices and dilated windows are not supported.")
     kernel = many(kernel_size, rank)
     strides = kernel if stride in (None, [], ()) else many(stride, rank)
     return _pool(w, input, kernel, strides, many(padding, rank), "max", ceil=ceil_mode)
@@ -178,7 +178,7 @@ def avg_pool(
     strides = kernel if stride in (None, [], ()) else many(stride, rank)
     pads = many(padding, rank)
     if divisor_override is not None or (ceil_mode and count_include_pad and any(pads)):
-        raise RefusedError("it divides by something else than the number of elements")
+        raise RefusedError("Divisors other than the number of elements are not supported.")
     exclusive = not count_include_pad or not any(pads)
     return _pool(w, input, kernel, strides, pads, "avg", ceil=ceil_mode, exclusive=exclusive)
 
@@ -190,9 +190,11 @@ def adaptive_pool(
 ) -> Tensor:
     rank = int(w.target[-2])
     if return_indices:
-        raise RefusedError("it gives indices")
-    wanted = many(output_size, rank)
-    sizes = [input.static(at - rank) if size is None else size for at, size in enumerate(wanted)]
+        raise RefusedError("Indices are not supported.")
+    output_sizes = many(output_size, rank)
+    sizes = [
+        input.static(at - rank) if size is None else size for at, size in enumerate(output_sizes)
+    ]
     kind = "max" if "max" in w.target else "avg"
     return _pool(w, input, sizes, [1] * rank, [0] * rank, kind, adaptive=True)
 
@@ -218,47 +220,47 @@ def interpolate(
     rank = input.ndim - 2
     kind = _INTERPOLATIONS.get((mode, rank))
     if kind is None or antialias:
-        raise RefusedError(f"it resamples in the mode `{mode}`")
+        raise RefusedError(f"The mode `{mode}` is not supported.")
     target = [size for size in w.shape[2:] if isinstance(size, int)]
     if len(target) != rank:
-        raise RefusedError("the size to which it resamples is symbolic")
+        raise RefusedError("Its output size is symbolic.")
     if scale_factor is not None and not recompute_scale_factor and not align_corners:
         for at, factor in enumerate(many(scale_factor, rank)):
             if input.static(2 + at) * factor != target[at]:
-                raise RefusedError("its scale is not the ratio of the sizes")
+                raise RefusedError("Its scale factor is not the ratio of the sizes.")
     x = input
     if rank == 1:
         x, target = with_height(w, x), [1, *target]
         kind = {"linear": "bilinear"}.get(kind, kind)
     sizes = [-1, *target] if len(target) == 2 else target
     layout = _LAYOUTS[len(target)]
-    made = w.emit(
+    result = w.emit(
         f"{kind}_interp", x, None, None, None, layout, *sizes, [], kind, bool(align_corners), 0,
         dtype=x.dtype, shape=(*x.shape[:2], *target),
     )  # fmt: skip
-    return w.reshape(made, w.shape)
+    return w.reshape(result, w.shape)
 
 
 @rule("pad")
 def pad(w: Writer, input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     pairs = [tuple(pad[at : at + 2]) for at in range(0, len(pad), 2)]
-    if not all(isinstance(each, int) for pair in pairs for each in pair):
-        raise RefusedError("its sizes have to be known")
+    if not all(isinstance(amount, int) for pair in pairs for amount in pair):
+        raise RefusedError("Its padding must be known.")
     if mode == "constant" and min(map(min, pairs), default=0) >= 0:
         flat = [0] * (2 * (input.ndim - len(pairs)))
-        flat += [each for pair in reversed(pairs) for each in pair]
+        flat += [amount for pair in reversed(pairs) for amount in pair]
         return w.emit("pad", input, flat, value or 0.0, dtype=input.dtype, shape=w.shape)
     if mode == "constant":
-        raise RefusedError("it cuts off elements")
+        raise RefusedError("Negative padding is not supported.")
     kind = {"reflect": "reflect", "replicate": "replicate", "circular": "circular"}[mode]
     x = input
     lead = max(0, 5 - x.ndim)
     axes = lead - (0 if x.ndim > len(pairs) + 1 else 1)
     wide = w.reshape(x, (*x.shape[:2], *[1] * axes, *x.shape[2:])) if axes else x
-    flat = [each for pair in pairs for each in pair] + [0] * (6 - 2 * len(pairs))
+    flat = [amount for pair in pairs for amount in pair] + [0] * (6 - 2 * len(pairs))
     shape = (*w.shape[:2], *[1] * axes, *w.shape[2:])
-    made = w.emit("pad3d", wide, flat, kind, 0.0, "NCDHW", dtype=x.dtype, shape=shape)
-    return w.reshape(made, w.shape)
+    result = w.emit("pad3d", wide, flat, kind, 0.0, "NCDHW", dtype=x.dtype, shape=shape)
+    return w.reshape(result, w.shape)
 
 
 @rule("pixel_shuffle", "pixel_unshuffle")
@@ -293,7 +295,7 @@ def grid_sample(
     align_corners: Any = None,
 ) -> Tensor:
     if mode not in ("bilinear", "nearest"):
-        raise RefusedError(f"it samples in the mode `{mode}`")
+        raise RefusedError(f"The mode `{mode}` is not supported.")
     corners = bool(align_corners)
     return w.emit(
         "grid_sample", input, grid, mode, padding_mode, corners, dtype=input.dtype, shape=w.shape

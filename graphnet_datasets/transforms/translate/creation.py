@@ -1,4 +1,4 @@
-"""Rules of operators that make tensors out of numbers."""
+"""Rules for operators that create tensors from numbers."""
 # ruff: noqa: ARG001 - the parameters of a rule are those of its operator
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from .writer import EXPECTED, Writer
 
 
 def _filled(w: Writer, sizes: list[Any], value: Any) -> Tensor:
-    asked = [
-        each if isinstance(each, Number) else size
-        for each, size in zip(sizes, w.shape, strict=True)
+    requested_sizes = [
+        requested if isinstance(requested, Number) else size
+        for requested, size in zip(sizes, w.shape, strict=True)
     ]
-    made = w.full(asked, value, w.dtype)
-    return Tensor(made.ref, w.dtype, w.shape)
+    result = w.full(requested_sizes, value, w.dtype)
+    return Tensor(result.ref, w.dtype, w.shape)
 
 
 @rule("torch.zeros", "torch.Tensor.new_zeros", "torch.empty", "torch.Tensor.new_empty")
 def zeros(w: Writer, *args: Any, **_: Any) -> Tensor:
-    return _filled(w, _sizes(args), 0)  # what is empty may hold anything, zeros as well
+    return _filled(w, _sizes(args), 0)  # any contents are allowed, including zeros
 
 
 @rule("torch.ones", "torch.Tensor.new_ones")
@@ -71,17 +71,17 @@ def full_like(w: Writer, input: Tensor, fill_value: Any, **_: Any) -> Tensor:
 def arange(w: Writer, start: Any, end: Any = None, step: Any = 1, **_: Any) -> Tensor:
     if end is None:
         start, end = 0, start
-    if any(isinstance(each, Tensor) for each in (start, end, step)):
-        raise RefusedError("where it starts or ends is a tensor")
+    if any(isinstance(bound, Tensor) for bound in (start, end, step)):
+        raise RefusedError("A tensor as bound or step is not supported.")
     dtype = Named("dtype", w.dtype)
     return w.call("paddle.arange", start, end, step, dtype, dtype=w.dtype, shape=w.shape)
 
 
 @rule("torch.linspace")
 def linspace(w: Writer, start: Any, end: Any, steps: int, **_: Any) -> Tensor:
-    """Torch walks from both ends to the middle, as paddle does."""
+    """Write `linspace`; like torch, paddle computes from both ends to the middle."""
     dtype = Named("dtype", w.dtype)
-    ends = [w.full((), each, w.dtype) for each in (start, end)]
+    ends = [w.full((), bound, w.dtype) for bound in (start, end)]
     number = w.full((1,), steps, "int32")
     return w.emit("linspace", *ends, number, dtype, EXPECTED, dtype=w.dtype, shape=w.shape)
 
@@ -93,11 +93,11 @@ def tensor(w: Writer, data: Any, **_: Any) -> Tensor:
     if isinstance(data, bool | int | float):
         return w.full((), data, w.dtype)
     if isinstance(data, list | tuple) and all(
-        isinstance(each, bool | int | float) for each in data
+        isinstance(item, bool | int | float) for item in data
     ):
         dtype = Named("dtype", w.dtype)
         return w.call("paddle.to_tensor", list(data), dtype, dtype=w.dtype, shape=(len(data),))
-    raise RefusedError("it makes a tensor of something else than numbers")
+    raise RefusedError("Only tensors of numbers are supported.")
 
 
 @rule("torch.complex")
@@ -114,18 +114,20 @@ def eye(w: Writer, n: int, m: int | None = None, **_: Any) -> Tensor:
 @rule("one_hot")
 def one_hot(w: Writer, input: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes < 0:
-        raise RefusedError("its number of classes depends on values")
-    made = w.emit("one_hot", input, num_classes, dtype="float32", shape=(*input.shape, num_classes))
-    return w.cast(made, "int64")
+        raise RefusedError("Its number of classes depends on values.")
+    result = w.emit(
+        "one_hot", input, num_classes, dtype="float32", shape=(*input.shape, num_classes)
+    )
+    return w.cast(result, "int64")
 
 
 @rule("torch.sym_int", "torch.sym_float", "torch.sym_max", "torch.sym_min", "operator.index")
 def symbolic(w: Writer, *numbers: Any) -> Any:
     last = w.target.rpartition(".")[2]
-    if any(isinstance(each, Number) for each in numbers):
+    if any(isinstance(number, Number) for number in numbers):
         if last in ("sym_int", "index"):
             return numbers[0]
-        raise RefusedError("paddle has no such operator on numbers")
+        raise RefusedError("Paddle has no such operator on numbers.")
     functions = {"sym_int": int, "sym_float": float, "sym_max": max, "sym_min": min, "index": int}
     return on_numbers(w, functions[last], *numbers)
 
@@ -139,7 +141,7 @@ def nothing(w: Writer, *_: Any, **__: Any) -> None:
 @rule("torch.amp.autocast_mode._enter_autocast")
 def enter_autocast(w: Writer, device: Any, dtype: Any, is_enabled: bool, *_: Any) -> None:
     if is_enabled:
-        raise RefusedError("autocast chooses dtypes as the graph runs")
+        raise RefusedError("Autocast chooses dtypes at run time.")
 
 
 @rule("torch.amp.autocast_mode._exit_autocast")

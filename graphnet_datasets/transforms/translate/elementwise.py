@@ -1,4 +1,4 @@
-"""Rules of operators that compute element by element."""
+"""Rules for elementwise operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNARY = """
     square tan tanh trunc
 """
 _SAME = {"isfinite", "isinf", "isnan", "abs", "sign", "square", "conj", "ceil", "floor", "trunc"}
-"""Those that integers may be given to as they are."""
+"""Operators that accept integers without a cast."""
 
 
 def _unary(name: str) -> Any:
@@ -57,10 +57,10 @@ def bitwise_not(w: Writer, input: Tensor) -> Tensor:
 
 
 def on_numbers(w: Writer, function: Any, *operands: Any) -> Any:
-    """Compute on Python numbers: at once where all are known, otherwise as the graph runs."""
-    if not any(isinstance(each, Number) for each in operands):
+    """Compute on Python numbers: immediately if all are known, otherwise at run time."""
+    if not any(isinstance(operand, Number) for operand in operands):
         return function(*operands)
-    kinds = [each.kind if isinstance(each, Number) else type(each) for each in operands]
+    kinds = [operand.kind if isinstance(operand, Number) else type(operand) for operand in operands]
     kind = max(kinds, key=(bool, int, float).index)
     if function in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
         kind = bool
@@ -70,7 +70,7 @@ def on_numbers(w: Writer, function: Any, *operands: Any) -> Any:
 
 
 def arithmetic(w: Writer, name: str, x: Any, y: Any) -> Tensor:
-    """Write an operator of two tensors or numbers, in the dtype that torch gives the result."""
+    """Write an operator on two tensors or numbers, in the dtype of torch's result."""
     return w.binary(name, w.as_tensor(x, w.dtype), w.as_tensor(y, w.dtype))
 
 
@@ -129,7 +129,7 @@ def div(w: Writer, input: Any, other: Any, *, rounding_mode: str | None = None) 
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         return on_numbers(w, operator.truediv, input, other)
     if rounding_mode is not None and category(w.dtype) < 2:
-        raise RefusedError("integers are divided towards zero")
+        raise RefusedError("Integer division towards zero is not supported.")
     quotient = arithmetic(w, "divide", input, other)
     if rounding_mode is None:
         return quotient
@@ -157,9 +157,9 @@ def pow_(w: Writer, input: Any, exponent: Any) -> Any:
     if isinstance(exponent, Tensor | Number):
         return arithmetic(w, "elementwise_pow", input, exponent)
     x = w.cast(input, w.dtype)
-    known = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
-    if exponent in known:
-        return w.emit(known[exponent], x, dtype=w.dtype, shape=x.shape)
+    special = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
+    if exponent in special:
+        return w.emit(special[exponent], x, dtype=w.dtype, shape=x.shape)
     return w.emit("pow", x, exponent, dtype=w.dtype, shape=x.shape)
 
 
@@ -176,12 +176,12 @@ def minimum(w: Writer, input: Tensor, other: Tensor) -> Tensor:
 @rule("atan2")
 def atan2(w: Writer, input: Tensor, other: Tensor) -> Tensor:
     shape = broadcast(input.shape, other.shape)
-    wide = [w.expand(w.cast(each, w.dtype), shape) for each in (input, other)]
+    wide = [w.expand(w.cast(operand, w.dtype), shape) for operand in (input, other)]
     return w.emit("atan2", *wide, dtype=w.dtype, shape=shape)
 
 
 def compare(w: Writer, name: str, x: Any, y: Any) -> Tensor:
-    """Write an operator of two tensors or numbers that gives booleans."""
+    """Write an operator on two tensors or numbers that returns booleans."""
     dtype = "bool" if name.startswith("logical") else promoted(x, y)
     return w.binary(name, w.as_tensor(x, dtype), w.as_tensor(y, dtype), "bool")
 
@@ -245,9 +245,9 @@ def where(w: Writer, condition: Tensor, input: Any, other: Any) -> Tensor:
 
 
 def choose(w: Writer, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """Return `x` where the condition holds and `y` elsewhere, all broadcast together."""
+    """Return `x` where the condition is true and `y` elsewhere, with broadcasting."""
     shape = broadcast(condition.shape, x.shape, y.shape)
-    wide = [w.expand(each, shape) for each in (condition, x, y)]
+    wide = [w.expand(operand, shape) for operand in (condition, x, y)]
     return w.emit("where", *wide, dtype=x.dtype, shape=shape)
 
 
@@ -294,7 +294,7 @@ def addcmul(
 
 
 def cast(w: Writer, x: Tensor, dtype: Any) -> Tensor:
-    """Return a tensor in the dtype that a named constant says."""
+    """Return a tensor in the dtype given by a named constant."""
     if not isinstance(dtype, Named) or dtype.kind != "dtype":
-        raise RefusedError("its dtype is not a constant")
+        raise RefusedError("Its dtype is not a constant.")
     return w.cast(x, dtype.name)

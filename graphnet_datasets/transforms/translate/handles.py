@@ -1,4 +1,4 @@
-"""What a rule gets in the place of the values of a torch sample, and what it may give back."""
+"""Handles that represent values of a torch sample in rules."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Shape: TypeAlias = "tuple[Dim, ...]"
 
 
 class RefusedError(Exception):
-    """Raised by a rule for a call that it cannot express; `translate` says where it stands."""
+    """Raised by a rule for a call that it cannot translate; `translate` adds the position."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of the sample that is being written, with its dtype and shape."""
+    """A tensor of the translated sample, with its dtype and shape."""
 
     ref: Ref
     dtype: str
@@ -30,7 +30,7 @@ class Tensor:
         return len(self.shape)
 
     def axis(self, axis: int) -> int:
-        """Return a dimension's number from the front.
+        """Return the non-negative number of a dimension.
 
         Raises:
             RefusedError: there is no such dimension.
@@ -39,24 +39,24 @@ class Tensor:
         1
         """
         if not -max(self.ndim, 1) <= axis < max(self.ndim, 1):
-            raise RefusedError(f"a tensor of {self.ndim} dimensions has no dimension {axis}")
+            raise RefusedError(f"A tensor of {self.ndim} dimensions has no dimension {axis}.")
         return axis % self.ndim if self.ndim else 0
 
     def static(self, axis: int) -> int:
-        """Return the size of a dimension that is not symbolic.
+        """Return the size of a dimension with a known size.
 
         Raises:
             RefusedError: the size is an expression over the symbols.
         """
         size = self.shape[self.axis(axis)]
         if not isinstance(size, int):
-            raise RefusedError(f"the size `{size}` of a dimension has to be known")
+            raise RefusedError(f"The size `{size}` of a dimension must be known.")
         return size
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Number:
-    """A Python number that the sample computes as it runs; `kind` is bool, int or float."""
+    """A Python number that the sample computes at run time; `kind` is bool, int or float."""
 
     ref: Ref
     kind: type[Any]
@@ -69,7 +69,7 @@ _RANK = {
 
 
 def category(dtype: str) -> int:
-    """Return 0, 1, 2 or 3: a dtype of booleans, integers, floats or complex numbers.
+    """Return 0, 1, 2 or 3 for a dtype of booleans, integers, floats or complex numbers.
 
     >>> category("uint8"), category("bfloat16")
     (1, 2)
@@ -90,27 +90,27 @@ def category_of_number(number: Any) -> int:
 def promoted(*operands: Any) -> str:
     """Return the dtype in which torch computes with these tensors and numbers.
 
-    Tensors with dimensions decide; those without, and then numbers, count only where they are of a
-    higher category.
+    Tensors with dimensions determine the dtype; tensors without dimensions, and then numbers, only
+    matter if they have a higher category.
 
     >>> promoted(Tensor(Ref(0), "int64", (2,)), 0.5)
     'float32'
     >>> promoted(Tensor(Ref(0), "float16", (2,)), Tensor(Ref(1), "float32", ()))
     'float16'
     """
-    tensors = [each for each in operands if isinstance(each, Tensor)]
-    numbers = [each for each in operands if not isinstance(each, Tensor)]
+    tensors = [operand for operand in operands if isinstance(operand, Tensor)]
+    numbers = [operand for operand in operands if not isinstance(operand, Tensor)]
     groups = [
-        [each.dtype for each in tensors if each.ndim],
-        [each.dtype for each in tensors if not each.ndim],
-        [_OF_NUMBERS[category_of_number(each)] for each in numbers],
+        [tensor.dtype for tensor in tensors if tensor.ndim],
+        [tensor.dtype for tensor in tensors if not tensor.ndim],
+        [_OF_NUMBERS[category_of_number(number)] for number in numbers],
     ]
-    found = ""
+    result = ""
     for group in filter(None, groups):
         dtype = functools.reduce(_higher, group)
-        if not found or category(dtype) > category(found):
-            found = dtype
-    return found
+        if not result or category(dtype) > category(result):
+            result = dtype
+    return result
 
 
 _OF_NUMBERS = ("bool", "int64", "float32", "complex64")
@@ -126,5 +126,5 @@ def _higher(left: str, right: str) -> str:
     if {left, right} == {"complex64", "float64"}:
         return "complex128"
     if not {left, right} <= _RANK.keys():
-        raise RefusedError(f"`{left}` and `{right}` have no common dtype in paddle")
+        raise RefusedError(f"`{left}` and `{right}` have no common dtype in paddle.")
     return max(left, right, key=_RANK.__getitem__)

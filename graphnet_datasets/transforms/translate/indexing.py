@@ -1,4 +1,4 @@
-"""Rules of operators that pick elements."""
+"""Rules for operators that select elements."""
 # ruff: noqa: ARG001 - the parameters of a rule are those of its operator
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ def getitem(w: Writer, input: Any, index: Any) -> Any:
     if not isinstance(input, Tensor):
         if isinstance(input, list | tuple) and isinstance(index, int | slice):
             return input[index]
-        raise RefusedError("what it takes an item of is neither a tensor nor a tuple")
-    given = list(index) if isinstance(index, tuple) else [index]
-    parts = [_listed(w, each) if isinstance(each, list) else each for each in given]
+        raise RefusedError("Its operand is neither a tensor nor a tuple.")
+    entries = list(index) if isinstance(index, tuple) else [index]
+    parts = [_listed(w, entry) if isinstance(entry, list) else entry for entry in entries]
     parts = _without_ellipsis(input, parts)
-    x, kept = _basic(w, input, parts)
-    if any(isinstance(each, Tensor) for each in kept):
-        return _advanced(w, x, kept)
+    x, remaining = _basic(w, input, parts)
+    if any(isinstance(entry, Tensor) for entry in remaining):
+        return _advanced(w, x, remaining)
     return x
 
 
 def _listed(w: Writer, places: list[Any]) -> Tensor:
-    if not all(type(each) is int for each in places):
-        raise RefusedError("it is indexed with a list of something else than integers")
+    if not all(type(index) is int for index in places):
+        raise RefusedError("Only lists of integers are supported as indices.")
     dtype = Named("dtype", "int64")
     return w.call("paddle.to_tensor", places, dtype, dtype="int64", shape=(len(places),))
 
 
 def _without_ellipsis(x: Tensor, parts: list[Any]) -> list[Any]:
-    taken = sum(0 if each is None or each is Ellipsis else _dims_of(each) for each in parts)
-    everything = [slice(None)] * (x.ndim - taken)
-    for at, each in enumerate(parts):
-        if each is Ellipsis:
+    num_indexed = sum(0 if part is None or part is Ellipsis else _dims_of(part) for part in parts)
+    everything = [slice(None)] * (x.ndim - num_indexed)
+    for at, part in enumerate(parts):
+        if part is Ellipsis:
             return parts[:at] + everything + parts[at + 1 :]
     return parts + everything
 
@@ -52,32 +52,32 @@ def _dims_of(part: Any) -> int:
 
 
 def _basic(w: Writer, x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
-    """Apply integers, slices and None; return what is left, and per dimension a tensor or None."""
+    """Apply integers, slices and None; return the tensor, and a tensor or None per dimension."""
     axes: list[int] = []
     starts: list[Any] = []
     ends: list[Any] = []
     steps: list[int] = []
     dropped: list[int] = []
     added: list[int] = []
-    kept: list[Any] = []
+    remaining: list[Any] = []
     axis = 0
     for part in parts:
         if part is None:
-            added.append(len(kept))
-            kept.append(None)
+            added.append(len(remaining))
+            remaining.append(None)
             continue
         if isinstance(part, Tensor):
-            kept.append(part)
+            remaining.append(part)
         elif isinstance(part, slice):
             start, stop, step = part.start, part.stop, part.step or 1
             if not isinstance(step, int) or step < 1:
-                raise RefusedError("its step has to be a positive integer that is known")
+                raise RefusedError("Its step must be a known positive integer.")
             if start not in (None, 0) or stop is not None or step != 1:
                 axes.append(axis)
                 starts.append(0 if start is None else start)
                 ends.append(_END if stop is None else stop)
                 steps.append(step)
-            kept.append(None)
+            remaining.append(None)
         elif isinstance(part, int | Number) and not isinstance(part, bool):
             axes.append(axis)
             starts.append(part)
@@ -85,16 +85,16 @@ def _basic(w: Writer, x: Tensor, parts: list[Any]) -> tuple[Tensor, list[Any]]:
             steps.append(1)
             dropped.append(axis)
         else:
-            raise RefusedError(f"it is indexed with a `{type(part).__name__}`")
+            raise RefusedError(f"An index of type `{type(part).__name__}` is not supported.")
         axis += 1
     x = _slice(w, x, axes, starts, ends, steps, dropped)
     if added:
-        has_tensors = any(isinstance(each, Tensor) for each in kept)
+        has_tensors = any(isinstance(entry, Tensor) for entry in remaining)
         sizes = iter(x.shape)
-        shape = tuple(1 if at in added else next(sizes) for at in range(len(kept)))
+        shape = tuple(1 if at in added else next(sizes) for at in range(len(remaining)))
         shape = shape if has_tensors else w.shape
         x = w.emit("unsqueeze", x, added, dtype=x.dtype, shape=shape)
-    return x, kept
+    return x, remaining
 
 
 def _after(part: Any, w: Writer) -> Any:
@@ -117,14 +117,16 @@ def _slice(
     shape: list[Any] = list(x.shape)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         size = shape[axis]
-        if all(isinstance(each, int) for each in (size, start, end)):
+        if all(isinstance(bound, int) for bound in (size, start, end)):
             shape[axis] = len(range(size)[start:end:step])
         else:
             shape[axis] = "unknown"
     final = [size for axis, size in enumerate(shape) if axis not in dropped]
     if "unknown" in final:
         if len(final) != len(w.shape):
-            raise RefusedError("it slices and indexes a dimension whose size is symbolic")
+            raise RefusedError(
+                "Slicing of a symbolic dimension beside another index is not supported."
+            )
         final = list(w.shape)
     if all(step == 1 for step in steps):
         flags = [1] * len(axes)
@@ -133,27 +135,27 @@ def _slice(
     return w.reshape(wide, final) if dropped else wide
 
 
-def _advanced(w: Writer, x: Tensor, kept: list[Any]) -> Tensor:
-    """Pick by tensors of integers: bring their dimensions to the front, gather, put them back."""
-    places = [at for at, each in enumerate(kept) if isinstance(each, Tensor)]
-    indices = [kept[at] for at in places]
-    if any(each.dtype == "bool" for each in indices):
-        if len(kept) == 1 and indices[0].shape == x.shape:
+def _advanced(w: Writer, x: Tensor, entries: list[Any]) -> Tensor:
+    """Index with integer tensors: move their dimensions to the front, gather, and move back."""
+    places = [at for at, entry in enumerate(entries) if isinstance(entry, Tensor)]
+    indices = [entries[at] for at in places]
+    if any(index_tensor.dtype == "bool" for index_tensor in indices):
+        if len(entries) == 1 and indices[0].shape == x.shape:
             return w.emit("masked_select", x, indices[0], dtype=x.dtype, shape=w.shape)
-        raise RefusedError("it is indexed with a mask of some of its dimensions")
-    shape = broadcast(*(each.shape for each in indices))
+        raise RefusedError("A mask of some of its dimensions is not supported.")
+    shape = broadcast(*(index_tensor.shape for index_tensor in indices))
     rest = [at for at in range(x.ndim) if at not in places]
     front = w.permute(x, [*places, *rest])
-    columns = [w.expand(w.cast(each, "int64"), shape) for each in indices]
+    columns = [w.expand(w.cast(index_tensor, "int64"), shape) for index_tensor in indices]
     index = w.emit("stack", columns, len(shape), dtype="int64", shape=(*shape, len(columns)))
     tail = tuple(front.shape[len(places) :])
-    found = w.emit("gather_nd", front, index, dtype=x.dtype, shape=(*shape, *tail))
+    gathered = w.emit("gather_nd", front, index, dtype=x.dtype, shape=(*shape, *tail))
     is_together = places == list(range(places[0], places[-1] + 1))
     if not is_together or places[0] == 0:
-        return found
+        return gathered
     before, width = places[0], len(shape)
     order = [*range(width, width + before), *range(width)]
-    return w.permute(found, [*order, *range(width + before, found.ndim)])
+    return w.permute(gathered, [*order, *range(width + before, gathered.ndim)])
 
 
 @rule("select")
@@ -166,7 +168,7 @@ def select(w: Writer, input: Tensor, dim: int, index: Any) -> Tensor:
 def narrow(w: Writer, input: Tensor, dim: int, start: Any, length: Any) -> Tensor:
     axis = input.axis(dim)
     if not isinstance(start, int) or not isinstance(length, int):
-        raise RefusedError("where it starts and ends has to be known")
+        raise RefusedError("Its start and length must be known.")
     return getitem(w, input, (*[slice(None)] * axis, slice(start, start + length)))
 
 
@@ -181,7 +183,7 @@ def aten_slice(
 @rule("gather")
 def gather(w: Writer, input: Tensor, dim: int, index: Tensor, **_: Any) -> Tensor:
     x, axis = input, input.axis(dim)
-    for other in range(x.ndim):  # paddle broadcasts where torch takes the first elements
+    for other in range(x.ndim):  # paddle broadcasts; torch uses the first elements
         if other != axis and x.shape[other] != index.shape[other]:
             x = getitem(w, x, (*[slice(None)] * other, slice(0, index.static(other))))
     return w.emit("take_along_axis", x, index, axis, dtype=x.dtype, shape=index.shape)
@@ -205,7 +207,7 @@ def scatter(
 ) -> Tensor:
     values = kw.get("value") if src is None else src
     if "reduce" in kw:
-        raise RefusedError("it reduces what it scatters")
+        raise RefusedError("Reductions are not supported.")
     if isinstance(values, Tensor):
         for axis, size in enumerate(index.shape):
             if values.shape[axis] != size:
@@ -242,8 +244,8 @@ def embedding(
     sparse: bool = False,
 ) -> Tensor:
     if max_norm is not None:
-        raise RefusedError("it changes its weight (`max_norm`)")
-    shape = (*input.shape, weight.shape[1])  # paddle would give zeros for the padding's index
+        raise RefusedError("`max_norm` changes the weight.")
+    shape = (*input.shape, weight.shape[1])  # paddle would return zeros for the padding index
     return w.emit("embedding", input, weight, -1, False, dtype=weight.dtype, shape=shape)
 
 
@@ -252,11 +254,11 @@ def diff(
     w: Writer, input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
 ) -> Tensor:
     if n != 1:
-        raise RefusedError("it takes differences more than once")
+        raise RefusedError("Only first-order differences are supported.")
     axis, x = input.axis(dim), input
-    parts = [each for each in (prepend, input, append) if each is not None]
+    parts = [part for part in (prepend, input, append) if part is not None]
     if len(parts) > 1:
-        total = functools.reduce(_plus, (each.shape[axis] for each in parts))
+        total = functools.reduce(_plus, (part.shape[axis] for part in parts))
         shape = (*x.shape[:axis], total, *x.shape[axis + 1 :])
         x = w.emit("concat", parts, axis, dtype=x.dtype, shape=shape)
     ahead = _slice(w, x, [axis], [1], [_END], [1], [])

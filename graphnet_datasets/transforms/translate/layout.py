@@ -1,4 +1,4 @@
-"""Rules of operators that move elements and change shapes."""
+"""Rules for operators that move elements and change shapes."""
 # ruff: noqa: ARG001 - the parameters of a rule are those of its operator
 
 from __future__ import annotations
@@ -62,32 +62,32 @@ def to_own_dtype(w: Writer, input: Tensor, **_: Any) -> Tensor:
 
 
 def sizes_of(sizes: tuple[Any, ...]) -> list[Any]:
-    """Return sizes that a method takes one by one or all in one list or tuple."""
+    """Return sizes that a method takes as separate arguments or as one list or tuple."""
     return list(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], list | tuple) else list(sizes)
 
 
-def wanted_shape(w: Writer, given: Sequence[Any]) -> tuple[list[Any], tuple[Dim, ...]]:
-    """Return the sizes to ask for, and the shape that torch records of the result."""
+def wanted_shape(w: Writer, sizes: Sequence[Any]) -> tuple[list[Any], tuple[Dim, ...]]:
+    """Return the sizes to request, and the recorded shape of the result."""
     recorded = w.shape
-    asked = [
-        given[axis] if isinstance(size, str) and len(given) == len(recorded) else size
+    requested = [
+        sizes[axis] if isinstance(size, str) and len(sizes) == len(recorded) else size
         for axis, size in enumerate(recorded)
     ]
-    return asked, recorded
+    return requested, recorded
 
 
 @rule("view", "reshape", "torch.Tensor.unflatten", "torch.unflatten", "torch.Tensor.view_as",
       "torch.Tensor.reshape_as", "flatten", "ravel", "torch.Tensor._unsafe_view")  # fmt: skip
 def reshape(w: Writer, input: Tensor, *sizes: Any, **_: Any) -> Tensor:
-    given = sizes_of(sizes)
-    if len(given) == 1 and isinstance(given[0], Named):
-        return w.emit("view_dtype", input, given[0], dtype=w.dtype, shape=w.shape)
+    requested_sizes = sizes_of(sizes)
+    if len(requested_sizes) == 1 and isinstance(requested_sizes[0], Named):
+        return w.emit("view_dtype", input, requested_sizes[0], dtype=w.dtype, shape=w.shape)
     if all(isinstance(size, int) for size in w.shape):
         return w.reshape(input, w.shape)
     unknown = sum(isinstance(size, str) for size in w.shape)
-    if unknown > 1 and len(given) == len(w.shape):
-        asked, recorded = wanted_shape(w, given)
-        return w.emit("reshape", input, asked, dtype=input.dtype, shape=recorded)
+    if unknown > 1 and len(requested_sizes) == len(w.shape):
+        requested, recorded = wanted_shape(w, requested_sizes)
+        return w.emit("reshape", input, requested, dtype=input.dtype, shape=recorded)
     return w.reshape(input, w.shape)
 
 
@@ -131,12 +131,12 @@ def movedim(w: Writer, input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @rule("expand", "broadcast_to", "expand_as")
 def expand(w: Writer, input: Tensor, *sizes: Any, **_: Any) -> Tensor:
-    given, recorded = sizes_of(sizes), w.shape
+    requested, recorded = sizes_of(sizes), w.shape
     if recorded == input.shape:
         return input
-    if len(given) != len(recorded) or any(isinstance(each, Tensor) for each in given):
+    if len(requested) != len(recorded) or any(isinstance(size, Tensor) for size in requested):
         return w.expand(input, recorded)
-    return w.emit("expand", input, wanted_shape(w, given)[0], dtype=input.dtype, shape=recorded)
+    return w.emit("expand", input, wanted_shape(w, requested)[0], dtype=input.dtype, shape=recorded)
 
 
 @rule("torch.Tensor.repeat", "torch.tile", "torch.Tensor.tile")
@@ -154,26 +154,26 @@ def repeat_interleave(
     w: Writer, input: Tensor, repeats: Any, dim: int | None = None, *, output_size: Any = None
 ) -> Tensor:
     if isinstance(repeats, Tensor):
-        raise RefusedError("its repeats are a tensor")
+        raise RefusedError("A tensor of repeats is not supported.")
     x = w.reshape(input, (-1,)) if dim is None else input
     return w.emit("repeat_interleave", x, repeats, dim or 0, -1, dtype=input.dtype, shape=w.shape)
 
 
 @rule("cat", "concat", "concatenate")
 def cat(w: Writer, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    kept = [each for each in tensors if each.shape != (0,)] or list(tensors)
-    parts = [w.cast(each, w.dtype) for each in kept]
+    nonempty = [tensor for tensor in tensors if tensor.shape != (0,)] or list(tensors)
+    parts = [w.cast(tensor, w.dtype) for tensor in nonempty]
     return w.emit("concat", parts, parts[0].axis(dim), dtype=w.dtype, shape=w.shape)
 
 
 @rule("stack")
 def stack(w: Writer, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    parts = [w.cast(each, w.dtype) for each in tensors]
+    parts = [w.cast(tensor, w.dtype) for tensor in tensors]
     return w.emit("stack", parts, dim % (parts[0].ndim + 1), dtype=w.dtype, shape=w.shape)
 
 
 def split_into(w: Writer, x: Tensor, sizes: Sequence[int], axis: int) -> tuple[Tensor, ...]:
-    """Return pieces of these sizes along a dimension."""
+    """Split a tensor into pieces of the given sizes along a dimension."""
     shapes = [(*x.shape[:axis], size, *x.shape[axis + 1 :]) for size in sizes]
     if len(sizes) == 1:
         return (x,)
@@ -225,7 +225,7 @@ def triangle(w: Writer, input: Tensor, diagonal: int = 0) -> Tensor:
 
 @rule("torch.Tensor.size", "torch.Tensor.shape")
 def size(w: Writer, input: Tensor, dim: int | None = None) -> Any:
-    sizes = tuple(w.size(each) for each in input.shape)
+    sizes = tuple(w.size(dim_size) for dim_size in input.shape)
     return sizes if dim is None else sizes[input.axis(dim)]
 
 
@@ -247,10 +247,10 @@ def meshgrid(w: Writer, *tensors: Any, indexing: str = "ij") -> tuple[Tensor, ..
     axes = sizes_of(tensors)
     if indexing != "ij":
         axes = [axes[1], axes[0], *axes[2:]]
-    shape = tuple(each.shape[0] if each.ndim else 1 for each in axes)
+    shape = tuple(axis.shape[0] if axis.ndim else 1 for axis in axes)
     grids = [
-        w.expand(w.reshape(each, [1] * at + [shape[at]] + [1] * (len(axes) - at - 1)), shape)
-        for at, each in enumerate(axes)
+        w.expand(w.reshape(axis, [1] * at + [shape[at]] + [1] * (len(axes) - at - 1)), shape)
+        for at, axis in enumerate(axes)
     ]
     return tuple(grids) if indexing == "ij" else (grids[1], grids[0], *grids[2:])
 
@@ -258,8 +258,8 @@ def meshgrid(w: Writer, *tensors: Any, indexing: str = "ij") -> tuple[Tensor, ..
 @rule("broadcast_tensors")
 def broadcast_tensors(w: Writer, *tensors: Any) -> tuple[Tensor, ...]:
     each_tensor = sizes_of(tensors)
-    shape = broadcast(*(each.shape for each in each_tensor))
-    return tuple(w.expand(each, shape) for each in each_tensor)
+    shape = broadcast(*(tensor.shape for tensor in each_tensor))
+    return tuple(w.expand(tensor, shape) for tensor in each_tensor)
 
 
 @rule("view_as_complex", "view_as_real", "torch.Tensor.real", "torch.real", "torch.Tensor.imag",
@@ -272,12 +272,12 @@ def complex_view(w: Writer, input: Tensor) -> Tensor:
     return w.emit(name.get(last, last), input, dtype=w.dtype, shape=w.shape)
 
 
-def number_or_size(each: Any) -> Any:
-    """Return what an argument is when it has to be an integer that is known.
+def number_or_size(argument: Any) -> Any:
+    """Return an argument that must be a known integer.
 
     Raises:
-        RefusedError: it is computed as the graph runs.
+        RefusedError: it is computed at run time.
     """
-    if isinstance(each, Number | Tensor):
-        raise RefusedError("an integer of its arguments has to be known")
-    return each
+    if isinstance(argument, Number | Tensor):
+        raise RefusedError("An integer argument must be known.")
+    return argument

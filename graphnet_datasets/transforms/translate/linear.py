@@ -1,4 +1,4 @@
-"""Rules of products of matrices, attention and Fourier transforms."""
+"""Rules for matrix products, attention and Fourier transforms."""
 # ruff: noqa: ARG001 - the parameters of a rule are those of its operator
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _MASKED = float("-inf")
 @rule("linear")
 def linear(w: Writer, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if weight.ndim == 1:
-        made = w.matmul(input, weight)
+        product = w.matmul(input, weight)
     else:
-        made = w.matmul(input, weight, is_transposed=True)
+        product = w.matmul(input, weight, is_transposed=True)
         if input.ndim == 1:
-            made = Tensor(made.ref, made.dtype, (weight.shape[0],))
-    return made if bias is None else w.binary("add", made, bias)
+            product = Tensor(product.ref, product.dtype, (weight.shape[0],))
+    return product if bias is None else w.binary("add", product, bias)
 
 
 @rule("matmul", "mm", "bmm", "mv", "dot", "operator.matmul")
@@ -66,7 +66,7 @@ def einsum(w: Writer, equation: str, *operands: Any) -> Tensor:
 
 
 def _in_small_letters(equation: str, ranks: list[int]) -> str:
-    """Return the equation as paddle's kernel knows it: of small letters, one for each axis.
+    """Rewrite an equation for paddle's kernel: lowercase letters, one for each axis.
 
     >>> _in_small_letters("...Ab,bc->...Ac", [4, 2])
     'deab,bc->deac'
@@ -82,7 +82,7 @@ def _in_small_letters(equation: str, ranks: list[int]) -> str:
     capitals = {letter for letter in equation if letter.isupper()}
     most = max(counts, default=0)
     if len(terms) != len(ranks) or min(counts, default=0) < 0 or len(free) < len(capitals) + most:
-        raise RefusedError("is an equation that paddle's kernel does not know")
+        raise RefusedError("Paddle's kernel does not support the equation.")
     names = {letter: free.pop(0) for letter in sorted(capitals)}
     more = "".join(free[:most])
     remaining = iter(counts)
@@ -98,7 +98,9 @@ def attend(
     w: Writer, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None, scale: Any,
     is_causal: bool,
 ) -> Tensor:  # fmt: skip
-    """Return attention over the last two dimensions; a mask of booleans says what is seen."""
+    """Return attention over the last two dimensions; a boolean mask is true at visible
+    positions.
+    """
     factor = query.static(-1) ** -0.5 if scale is None else scale
     scores = w.matmul(w.scale(query, factor), key, is_transposed=True)
     if is_causal:
@@ -127,10 +129,10 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     if dropout_p:
-        raise RefusedError("it draws random numbers")
+        raise RefusedError("It draws random numbers.")
     if enable_gqa and query.shape[-3] != key.shape[-3]:
         times = query.static(-3) // key.static(-3)
-        key, value = (_repeated(w, each, times) for each in (key, value))
+        key, value = (_repeated(w, tensor, times) for tensor in (key, value))
     return attend(w, query, key, value, mask=attn_mask, scale=scale, is_causal=is_causal)
 
 
@@ -141,7 +143,7 @@ def _repeated(w: Writer, x: Tensor, times: int) -> Tensor:
 
 
 def _heads(w: Writer, x: Tensor, heads: int) -> Tensor:
-    """Return (batch, tokens, width) as (batch, heads, tokens, size of a head)."""
+    """Reshape (batch, tokens, width) to (batch, heads, tokens, head size)."""
     width = x.static(2)
     return w.swap(w.reshape(x, (*x.shape[:2], heads, width // heads)), 1, 2)
 
@@ -155,9 +157,9 @@ def _many_heads(
     w: Writer, sources: tuple[Tensor, ...], heads: int, weight: Tensor, bias: Tensor | None,
     mask: Tensor | None,
 ) -> Tensor:  # fmt: skip
-    """Return attention of several heads before its last projection.
+    """Return multi-head attention before the output projection.
 
-    The sources of queries, keys and values are (batch, tokens, width), as what is given back.
+    The sources of queries, keys and values have shape (batch, tokens, width), like the result.
     """
     width = weight.static(1)
     matrices = split_into(w, weight, [width] * 3, 0)
@@ -193,19 +195,19 @@ def multi_head_attention(
     use_separate_proj_weight: bool = False,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Torch gives (tokens, batch, width) and the weights of attention, if they are wanted."""
+    """Write attention on (tokens, batch, width) without returning its weights."""
     if (
         need_weights or in_proj_weight is None or bias_k is not None or add_zero_attn
         or key_padding_mask is not None or use_separate_proj_weight or (training and dropout_p)
         or query.ndim != 3
     ):  # fmt: skip
-        raise RefusedError("it is asked for more than attention of one projection")
+        raise RefusedError("Only attention with a single input projection is supported.")
     mask = attn_mask
-    if mask is not None and mask.dtype == "bool":  # true says here what is not seen
+    if mask is not None and mask.dtype == "bool":  # true means masked here
         mask = w.emit("logical_not", mask, dtype="bool", shape=mask.shape)
     if mask is not None and mask.ndim == 3:
         mask = w.reshape(mask, (mask.static(0) // num_heads, num_heads, *mask.shape[1:]))
-    turned = tuple(w.swap(each, 0, 1) for each in (query, key, value))
+    turned = tuple(w.swap(tensor, 0, 1) for tensor in (query, key, value))
     mixed = _many_heads(w, turned, num_heads, in_proj_weight, in_proj_bias, mask)
     return w.swap(linear(w, mixed, out_proj_weight, out_proj_bias), 0, 1), None
 
@@ -235,7 +237,7 @@ def transformer_encoder_layer(
     mask_type: Any = None,
 ) -> Tensor:
     if mask is not None:
-        raise RefusedError("it has a mask")
+        raise RefusedError("A mask is not supported.")
 
     def norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         return layer_norm(w, x, [embed_dim], weight, bias, eps)
@@ -262,7 +264,7 @@ def fourier(
     is_inverse, size = "ifft" in name or "irfft" in name, s if n is None else n
     if dim is None:
         dim = {"2": (-2, -1), "n": tuple(range(input.ndim))}.get(name[-1], -1)
-    axes = [input.axis(each) for each in ((dim,) if isinstance(dim, int) else dim)]
+    axes = [input.axis(axis) for axis in ((dim,) if isinstance(dim, int) else dim)]
     is_to_real, is_from_real = name.startswith("irfft"), name.startswith("rfft")
     sizes = [input.static(axis) for axis in axes]
     if is_to_real:
@@ -284,7 +286,7 @@ def fourier(
 
 
 def _of_length(w: Writer, x: Tensor, axis: int, length: int) -> Tensor:
-    """Return a tensor cut, or filled with zeros, to a length along a dimension."""
+    """Cut a tensor, or pad it with zeros, to a length along a dimension."""
     size = x.static(axis)
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
     if length < size:

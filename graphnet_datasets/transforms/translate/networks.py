@@ -1,4 +1,4 @@
-"""Rules of a network's pointwise and normalizing layers."""
+"""Rules for activation and normalization layers."""
 # ruff: noqa: ARG001 - the parameters of a rule are those of its operator
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NAMES = {"tanhshrink": "tanh_shrink"}
 
 def _activation(name: str) -> Any:
     def write(w: Writer, input: Tensor, inplace: bool = False) -> Tensor:
-        extra = (20.0,) if name == "mish" else ()  # from there on softplus is the identity
+        extra = (20.0,) if name == "mish" else ()  # threshold above which softplus is the identity
         return w.emit(name, input, *extra, dtype=input.dtype, shape=input.shape)
 
     return write
@@ -93,7 +93,7 @@ def softmax(
     w: Writer, input: Tensor, dim: Any = None, *rest: Any, dtype: Any = None, **_: Any
 ) -> Tensor:
     if dim is None:
-        raise RefusedError("it does not say over which dimension")
+        raise RefusedError("Its dimension is missing.")
     x = input if dtype is None else cast(w, input, dtype)
     return _with(w, w.target.rpartition(".")[2], x, x.axis(dim))
 
@@ -105,7 +105,7 @@ def dropout(
     *, train: bool = True,
 ) -> Tensor:  # fmt: skip
     if p and training and train:
-        raise RefusedError("it draws random numbers")
+        raise RefusedError("It draws random numbers.")
     return input
 
 
@@ -121,7 +121,8 @@ def layer_norm(
 ) -> Tensor:
     begin = input.ndim - len(normalized_shape)
     flat = [
-        None if each is None else w.reshape(each, (count(each.shape),)) for each in (weight, bias)
+        None if parameter is None else w.reshape(parameter, (count(parameter.shape),))
+        for parameter in (weight, bias)
     ]
     return w.emit_first(
         "layer_norm", input, *flat, eps, begin, dtype=input.dtype, shape=input.shape, number=3
@@ -156,7 +157,9 @@ def batch_norm(
     *_: Any,
 ) -> Tensor:
     if training or running_mean is None or running_var is None:
-        raise RefusedError("it normalizes by the batch and changes its running statistics")
+        raise RefusedError(
+            "It normalizes with batch statistics and updates its running statistics."
+        )
     ones, zeros = ((input.shape[1],), 1.0), ((input.shape[1],), 0.0)
     scale = w.full(*ones, running_mean.dtype) if weight is None else weight
     shift = w.full(*zeros, running_mean.dtype) if bias is None else bias
@@ -198,11 +201,11 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(w, input, running_mean, running_var, weight, bias, False, momentum, eps)
     if running_mean is not None:
-        raise RefusedError("it changes its running statistics")
+        raise RefusedError("It updates its running statistics.")
     x = input
     if x.ndim == 3:
         x = w.reshape(x, (*x.shape, 1))
-    made = w.emit_first(
+    result = w.emit_first(
         "instance_norm", x, weight, bias, eps, dtype=x.dtype, shape=x.shape, number=3
     )
-    return w.reshape(made, input.shape)
+    return w.reshape(result, input.shape)

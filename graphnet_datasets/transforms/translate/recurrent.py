@@ -1,4 +1,4 @@
-"""Rules of recurrent networks."""
+"""Rules for recurrent networks."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def recurrent(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Tensor, ...]:
-    """Torch has the weights layer by layer; paddle wants all matrices, then all biases."""
+    """Write a recurrent network; paddle orders the weights as all matrices, then all biases."""
     kind = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
     mode = kind[w.target.rpartition(".")[2]]
     states = [hx] if isinstance(hx, Tensor) else list(hx)
     if (train and dropout) or input.ndim != 3 or states[0].dtype != input.dtype:
-        raise RefusedError("it draws random numbers, or its input has no batch")
+        raise RefusedError("Dropout, and inputs without a batch dimension, are not supported.")
     per_layer = 4 if has_biases else 2
     if len(params) != per_layer * num_layers * (1 + bidirectional):
-        raise RefusedError("it projects its state")
+        raise RefusedError("Projections of the state are not supported.")
     groups = [params[at : at + per_layer] for at in range(0, len(params), per_layer)]
-    matrices = [each for group in groups for each in group[:2]]
-    biases = [each for group in groups for each in group[2:]]
+    matrices = [matrix for group in groups for matrix in group[:2]]
+    biases = [bias for group in groups for bias in group[2:]]
     if not has_biases:
-        biases = [w.full((each.shape[0],), 0.0, each.dtype) for each in matrices]
+        biases = [w.full((matrix.shape[0],), 0.0, matrix.dtype) for matrix in matrices]
     x = w.swap(input, 0, 1) if batch_first else input
     hidden = states[0].static(2)
     shape = (*x.shape[:2], hidden * (1 + bidirectional))
@@ -96,8 +96,10 @@ def lstm_cell(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     hidden, cell = hx
     left, right = _projections(w, input, hidden, (w_ih, w_hh, b_ih, b_hh), 4)
-    take, forget, new, give = (w.binary("add", a, b) for a, b in zip(left, right, strict=True))
-    kept = w.binary("multiply", _sigmoid(w, forget), cell)
-    added = w.binary("multiply", _sigmoid(w, take), _tanh(w, new))
-    cell = w.binary("add", kept, added)
-    return w.binary("multiply", _sigmoid(w, give), _tanh(w, cell)), cell
+    input_gate, forget, new, output_gate = (
+        w.binary("add", a, b) for a, b in zip(left, right, strict=True)
+    )
+    retained = w.binary("multiply", _sigmoid(w, forget), cell)
+    added = w.binary("multiply", _sigmoid(w, input_gate), _tanh(w, new))
+    cell = w.binary("add", retained, added)
+    return w.binary("multiply", _sigmoid(w, output_gate), _tanh(w, cell)), cell

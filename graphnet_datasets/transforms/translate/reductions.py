@@ -1,4 +1,4 @@
-"""Rules of operators that reduce dimensions, accumulate or sort."""
+"""Rules for operators that reduce, accumulate or sort."""
 # ruff: noqa: ARG001 - the parameters of a rule are those of its operator
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from .writer import Writer, count
 
 
 def axes_of(x: Tensor, dim: Any) -> list[int]:
-    """Return the dimensions that `dim` names; none stands for all of them."""
+    """Return the dimensions named by `dim`; None means all dimensions."""
     if dim is None:
         return list(range(x.ndim))
     dims = [dim] if isinstance(dim, int) else list(dim)
-    return [x.axis(each) for each in dims] or list(range(x.ndim))
+    return [x.axis(axis) for axis in dims] or list(range(x.ndim))
 
 
 def reduced(x: Tensor, axes: list[int], is_kept: bool) -> tuple[Any, ...]:
-    """Return the shape after a reduction over these dimensions."""
+    """Return the shape after a reduction over the given dimensions."""
     sizes = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
     return tuple(size for axis, size in enumerate(sizes) if is_kept or axis not in axes)
 
@@ -141,7 +141,7 @@ def spread(w: Writer, input: Tensor, dim: Any = None, unbiased: Any = None, keep
     for axis in axes:
         total *= input.static(axis)
     if total <= correction:
-        raise RefusedError("it has no more elements than it corrects for")
+        raise RefusedError("It has too few elements for its correction.")
     centred = w.binary("subtract", input, mean_over(w, input, axes, True))
     square = w.emit("square", centred, dtype=input.dtype, shape=input.shape)
     variance = w.scale(mean_over(w, square, axes, keepdim), total / (total - correction))
@@ -165,7 +165,7 @@ def length_of(w: Writer, x: Tensor, p: Any, axes: list[int], is_kept: bool) -> T
     if p in (float("inf"), float("-inf")):
         name = "max" if p > 0 else "min"
         return w.emit(name, size, axes, is_kept, dtype=x.dtype, shape=shape)
-    raise RefusedError(f"its order is {p}")
+    raise RefusedError(f"The order {p} is not supported.")
 
 
 @rule("norm", "torch.linalg.vector_norm", "torch.linalg.norm")
@@ -173,7 +173,7 @@ def norm(
     w: Writer, input: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False, **kw: Any
 ) -> Tensor:
     if category(input.dtype) != 2:
-        raise RefusedError("it is a norm of numbers that are not real floats")
+        raise RefusedError("Only norms of real floats are supported.")
     order = kw.get("ord", p)
     return length_of(w, w.cast(input, w.dtype), order, axes_of(input, dim), keepdim)
 
@@ -202,7 +202,7 @@ def topk(
 
 
 def in_order(w: Writer, x: Tensor, axis: int, is_descending: bool) -> tuple[Tensor, ...]:
-    """Return the elements in order along a dimension and the places where they were, stably."""
+    """Sort stably along a dimension; return the elements and their original positions."""
     values = [(x.dtype, x.shape), ("int64", x.shape)]
     return w.emit_many("argsort", x, axis, is_descending, True, values=values)
 

@@ -1,4 +1,4 @@
-"""The table of rules: from the name of a torch operator to the function that writes it anew."""
+"""Registry of rules, which translate torch operators by name."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, TypeAlias
 from ...frameworks.torch.operators.table import find_entry
 
 Rule: TypeAlias = Callable[..., Any]
-"""Takes the writer and the operator's arguments; gives tensors, numbers or tuples of these."""
+"""Takes the writer and the operator's arguments; returns tensors, numbers or tuples of these."""
 
 RULES: dict[str, Rule] = {}
-"""Every rule by the canonical name of the torch operator that it stands for."""
+"""Rules by the canonical name of the torch operator."""
 
 SPACES = ("torch.", "torch.Tensor.", "torch.nn.functional.")
 
 
 def rule(*targets: str) -> Callable[[Rule], Rule]:
-    """Register a function as the rule of the operators with these names.
+    """Register a function as the rule of operators, by name.
 
-    A name without a dot stands for the function of `torch`, the method of `torch.Tensor` and the
-    function of `torch.nn.functional` at once, as far as torch's operator table has them. The
-    parameters of the function, after the writer, are those of the operator.
+    A name without a dot means the function of `torch`, the method of `torch.Tensor` and the
+    function of `torch.nn.functional`, if torch's operator table contains them. The parameters of
+    the function after the writer are those of the operator.
     """
 
     def register(function: Rule) -> Rule:
@@ -36,23 +36,23 @@ def rule(*targets: str) -> Callable[[Rule], Rule]:
 
 
 def names_of(*targets: str) -> list[str]:
-    """Return the canonical names that names of rules stand for.
+    """Return the canonical names of operators for the names of rules.
 
     >>> names_of("relu", "operator.add")
     ['torch.relu', 'torch.Tensor.relu', 'torch.nn.functional.relu', 'operator.add']
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for target in targets:
         spelled = [target] if "." in target else [space + target for space in SPACES]
         entries = map(find_entry, spelled)
-        found.update((entry.name, None) for entry in entries if entry is not None)
-    return list(found)
+        names.update((entry.name, None) for entry in entries if entry is not None)
+    return list(names)
 
 
 def find_rule(target: str) -> tuple[Rule, bool] | None:
-    """Return the rule of a canonical name, and whether the operator writes into its first argument.
+    """Return the rule for a canonical name, and whether the operator writes to its first argument.
 
-    An operator that writes in place follows the rule of the one that does not.
+    An in-place operator uses the rule of its out-of-place form.
     """
     if target in RULES:
         return RULES[target], False
@@ -70,7 +70,7 @@ def find_rule(target: str) -> tuple[Rule, bool] | None:
 
 
 def does_not_take(function: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """Say why a rule does not take these arguments, or None if it does."""
+    """Return the reason why a rule does not accept the arguments, or None."""
     try:
         inspect.signature(function).bind(None, *args, **kwargs)
     except TypeError as error:

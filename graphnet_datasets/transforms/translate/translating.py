@@ -1,4 +1,4 @@
-"""From a sample of torch to one of paddle, operator by operator, through the table of rules."""
+"""Translation of torch samples to paddle, operator by operator."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _KINDS = {"bool": bool, "int64": int, "float64": float}
 
 @raises_only(TranslationError)
 def translate(sample: Sample) -> Sample:
-    """Return a sample of paddle that computes what a sample of torch computes.
+    """Translate a torch sample to a paddle sample that computes the same results.
 
     Inputs keep their order, roles, names, statistics and stored elements, and the sample its id, so
-    that the same seed draws the same numbers for both. Each operator is written anew by the rule of
-    its name (`RULES`), with the shapes and dtypes that the torch sample records; where it records
-    none they are propagated, which needs torch. In-place operators become ordinary ones.
+    that equal seeds draw equal numbers for both samples. Each operator is translated by the rule of
+    its name (`RULES`), with the shapes and dtypes recorded in the torch sample; missing ones are
+    propagated, which requires torch. In-place operators become out-of-place operators.
 
     Raises:
-        TranslationError: an operator has no rule, or its rule refuses the call: it draws random
-            numbers, normalizes by the batch, has an argument that paddle does not express. The
-            message names the operator and its position.
-        SampleError: it is not a sample of torch.
+        TranslationError: an operator has no rule, or its rule rejects the call, for example because
+            the operator draws random numbers, normalizes with batch statistics, or has an argument
+            that paddle does not support. The message names the operator and its position.
+        SampleError: it is not a torch sample.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Sample, Value
@@ -53,14 +53,13 @@ def translate(sample: Sample) -> Sample:
     """
     if sample.framework != "torch":
         raise SampleError(
-            f"`{sample.id}` is a sample of {sample.framework}; only samples of torch can be "
-            "translated."
+            f"`{sample.id}` is a {sample.framework} sample; only torch samples can be translated."
         )
     return _Translation(sample).run()
 
 
 class _Translation:
-    """The state of one translation: what each value of the torch sample has become."""
+    """State of a translation: the handles of the values of the torch sample."""
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
@@ -73,7 +72,7 @@ class _Translation:
         self.stale: set[int] = set()
 
     def run(self) -> Sample:
-        """Translate every operator and return the sample."""
+        """Translate all operators and return the sample."""
         sample, num_inputs = self.sample, len(self.sample.inputs)
         for position, op in enumerate(sample.ops):
             try:
@@ -81,14 +80,14 @@ class _Translation:
             except RefusedError as error:
                 raise TranslationError(
                     f"Op {position} (`{op.target}`) of `{sample.id}` cannot be translated to "
-                    f"paddle: {error}."
+                    f"paddle. {error}"
                 ) from error
             self.handles.append(handle)
         try:
             outputs = plain(self._resolved(sample.outputs))
         except RefusedError as error:
             raise TranslationError(
-                f"The outputs of `{sample.id}` cannot be translated to paddle: {error}."
+                f"The outputs of `{sample.id}` cannot be translated to paddle. {error}"
             ) from error
         provenance = dataclasses.replace(
             sample.provenance, capture="translation", framework_version="", parent_id=sample.id
@@ -104,19 +103,19 @@ class _Translation:
 
     def _translate(self, op: Op, results: tuple[Value, ...], own: int) -> Any:
         target = lookup(op.target).name
-        found = find_rule(target)
-        if found is None:
-            raise RefusedError("there is no rule for it")
-        rule, is_inplace = found
+        match = find_rule(target)
+        if match is None:
+            raise RefusedError("The operator has no rule.")
+        rule, is_inplace = match
         args = tuple(self._resolved(arg) for arg in op.args)
         kwargs = {name: self._resolved(arg) for name, arg in op.kwargs}
         if kwargs.pop("out", None) is not None:
-            raise RefusedError("it writes into a tensor that it is given (`out`)")
+            raise RefusedError("The argument `out` is not supported.")
         for spelling, name in (("axis", "dim"), ("keepdims", "keepdim")):
-            if spelling in kwargs:  # NumPy's names, which torch takes as well
+            if spelling in kwargs:  # NumPy's names, which torch accepts too
                 kwargs[name] = kwargs.pop(spelling)
         if problem := does_not_take(rule, args, kwargs):
-            raise RefusedError(f"its rule takes other arguments ({problem})")
+            raise RefusedError(f"Its rule does not accept these arguments ({problem}).")
         writer = self.writer
         writer.target, writer.module, writer.result = target.rstrip("_"), op.module, results
         handle = _checked(rule(writer, *args, **kwargs), results, writer)
@@ -125,10 +124,12 @@ class _Translation:
         return handle
 
     def _rebind(self, op: Op, handle: Any, own: int) -> None:
-        """Let what an operator wrote into be what it gives, and what shares its memory be stale."""
+        """Replace the handle of an overwritten value, and mark values that share its memory as
+        stale.
+        """
         first = op.args[0] if op.args else None
         if not isinstance(first, Ref) or not isinstance(handle, Tensor):
-            raise RefusedError("it writes into several tensors")
+            raise RefusedError("Writes to several tensors are not supported.")
         written = self.handles[first.index]
         if isinstance(written, Tensor) and written.dtype != handle.dtype:
             handle = self.writer.cast(handle, written.dtype)
@@ -139,10 +140,12 @@ class _Translation:
                 self.stale.add(value)
 
     def _resolved(self, arg: Arg) -> Any:
-        """Return an argument with handles for references and Python's own lists and slices."""
+        """Return an argument with handles in place of references, and Python lists and slices."""
         if isinstance(arg, Ref):
             if arg.index in self.stale:
-                raise RefusedError("it reads memory that an operator wrote into under another name")
+                raise RefusedError(
+                    "It reads memory that an operator has overwritten through another tensor."
+                )
             return self.handles[arg.index]
         if isinstance(arg, tuple):
             return tuple(map(self._resolved, arg))
@@ -152,60 +155,60 @@ class _Translation:
             return slice(*map(self._resolved, (arg.start, arg.stop, arg.step)))
         if isinstance(arg, DictArg):
             if next(iterate_refs(arg), None) is not None:
-                raise RefusedError("it has a dictionary of tensors")
+                raise RefusedError("Dictionaries of tensors are not supported.")
             return arg
         return arg
 
 
 def _symbols(sample: Sample) -> dict[str, Ref]:
     return {
-        each.source_name: Ref(index)
-        for index, each in enumerate(sample.inputs)
-        if each.role == "symbol"
+        sample_input.source_name: Ref(index)
+        for index, sample_input in enumerate(sample.inputs)
+        if sample_input.role == "symbol"
     }
 
 
 def _input_handle(sample: Sample, index: int) -> Any:
-    each = sample.inputs[index]
-    if each.role == "symbol":
+    sample_input = sample.inputs[index]
+    if sample_input.role == "symbol":
         return Number(Ref(index), int)
-    if each.role == "scalar":
-        return Number(Ref(index), _KINDS[str(each.value.dtype)])
-    return Tensor(Ref(index), each.value.dtype or "", each.value.shape or ())
+    if sample_input.role == "scalar":
+        return Number(Ref(index), _KINDS[str(sample_input.value.dtype)])
+    return Tensor(Ref(index), sample_input.value.dtype or "", sample_input.value.shape or ())
 
 
-def _without_stride(each: Input) -> Input:
-    """Paddle's tensors lie in the order of their dimensions."""
-    value = dataclasses.replace(each.value, stride=None)
-    return dataclasses.replace(each, value=value, device="cpu")
+def _without_stride(sample_input: Input) -> Input:
+    """Drop strides, because paddle tensors are contiguous."""
+    value = dataclasses.replace(sample_input.value, stride=None)
+    return dataclasses.replace(sample_input, value=value, device="cpu")
 
 
 def _results(sample: Sample) -> tuple[tuple[Value, ...], ...]:
-    """Return what torch gives for each operator; what is not recorded is propagated."""
+    """Return the results of torch's operators, propagated where they are not recorded."""
     if all(op.results is not None for op in sample.ops):
         return tuple(op.results or () for op in sample.ops)
     from ...frameworks.torch.shapes import propagate
 
     propagated = propagate(sample)
     return tuple(
-        op.results if op.results is not None else (found or ())
-        for op, found in zip(sample.ops, propagated, strict=True)
+        op.results if op.results is not None else (shapes or ())
+        for op, shapes in zip(sample.ops, propagated, strict=True)
     )
 
 
 def _checked(handle: Any, results: tuple[Value, ...], writer: Writer) -> Any:
-    """Return what a rule gave with the dtype and shape that torch records.
+    """Return a handle with the dtype and shape recorded by torch.
 
     Raises:
-        RefusedError: the shape is another one.
+        RefusedError: the shapes differ.
     """
     if not isinstance(handle, Tensor) or len(results) != 1 or results[0].shape is None:
         return handle
-    wanted = results[0]
-    if len(wanted.shape or ()) != handle.ndim or any(
-        isinstance(mine, int) and isinstance(theirs, int) and mine not in (theirs, -1)
-        for mine, theirs in zip(handle.shape, wanted.shape or (), strict=True)
+    recorded = results[0]
+    if len(recorded.shape or ()) != handle.ndim or any(
+        isinstance(size, int) and isinstance(recorded_size, int) and size not in (recorded_size, -1)
+        for size, recorded_size in zip(handle.shape, recorded.shape or (), strict=True)
     ):
-        raise RefusedError(f"its rule gives the shape {handle.shape}, torch {wanted.shape}")
-    made = writer.cast(handle, wanted.dtype or handle.dtype)
-    return Tensor(made.ref, made.dtype, wanted.shape or ())
+        raise RefusedError(f"Its rule returns the shape {handle.shape}, torch {recorded.shape}.")
+    result = writer.cast(handle, recorded.dtype or handle.dtype)
+    return Tensor(result.ref, result.dtype, recorded.shape or ())

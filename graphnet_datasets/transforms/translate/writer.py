@@ -1,4 +1,4 @@
-"""Writes the operators of a paddle sample, one after the other, for the rules."""
+"""Writer of the operators of a paddle sample, used by the rules."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ EXPECTED = Named("place", "expected")
 
 
 class Writer:
-    """The operators written so far; rules add to them and get handles of what they give.
+    """The operators written so far; rules append operators and receive handles of their results.
 
-    `target` is the name of the operator that is being translated, `module` where it stands, and
-    `result` what the torch sample records of it: one value per tensor that it gives. `symbols` maps
-    the name of a symbol to the input that holds its size.
+    `target` is the name of the translated operator, `module` its module path, and `result` the
+    recorded results of the torch sample, one value per tensor. `symbols` maps the name of a symbol
+    to the input with its size.
     """
 
     def __init__(self, num_inputs: int, symbols: dict[str, Ref]) -> None:
@@ -32,22 +32,22 @@ class Writer:
 
     @property
     def dtype(self) -> str:
-        """The dtype that torch gives its result."""
+        """Recorded dtype of the torch result."""
         return self.result[0].dtype or "float32" if self.result else "float32"
 
     @property
     def shape(self) -> Shape:
-        """The shape that torch gives its result.
+        """Recorded shape of the torch result.
 
         Raises:
-            RefusedError: it is not recorded.
+            RefusedError: the shape is not recorded.
         """
         if not self.result or self.result[0].shape is None:
-            raise RefusedError("the shape of its result is not recorded")
+            raise RefusedError("The shape of its result is not recorded.")
         return self.result[0].shape
 
     def emit(self, name: str, *args: Any, dtype: str, shape: Sequence[Dim]) -> Tensor:
-        """Add the call of an operator of paddle's core that gives one tensor."""
+        """Append a call of a paddle core operator that returns one tensor."""
         shape = tuple(shape)
         ref = self._add(CORE + name, args, (Value(dtype, shape),))
         return Tensor(ref, dtype, shape)
@@ -55,7 +55,7 @@ class Writer:
     def emit_first(
         self, name: str, *args: Any, dtype: str, shape: Sequence[Dim], number: int
     ) -> Tensor:
-        """Add a call that gives `number` tensors, of which only the first is wanted."""
+        """Append a call that returns `number` tensors, of which only the first is used."""
         first = Value(dtype, tuple(shape))
         whole = self._add(CORE + name, args, (first, *[Value()] * (number - 1)))
         return Tensor(self._add(GETITEM, (whole, 0), (first,)), dtype, tuple(shape))
@@ -63,26 +63,26 @@ class Writer:
     def emit_many(
         self, name: str, *args: Any, values: Iterable[tuple[str, Sequence[Dim]]]
     ) -> tuple[Tensor, ...]:
-        """Add a call that gives several tensors, with the dtype and shape of each."""
-        described = [Value(dtype, tuple(shape)) for dtype, shape in values]
-        whole = self._add(CORE + name, args, tuple(described))
-        return tuple(self.item(whole, index, value) for index, value in enumerate(described))
+        """Append a call that returns several tensors with the given dtypes and shapes."""
+        outputs = [Value(dtype, tuple(shape)) for dtype, shape in values]
+        whole = self._add(CORE + name, args, tuple(outputs))
+        return tuple(self.item(whole, index, value) for index, value in enumerate(outputs))
 
     def emit_nested(self, name: str, *args: Any, results: tuple[Value, ...]) -> Ref:
-        """Add a call whose results are taken apart with `item`."""
+        """Append a call whose results are unpacked with `item`."""
         return self._add(CORE + name, args, results)
 
     def item(self, whole: Ref, index: int, value: Value) -> Tensor:
-        """Add the taking of one result; of a list of tensors among results, leave `value` empty."""
+        """Append the unpacking of one result; `value` is empty for a list of tensors."""
         ref = self._add(GETITEM, (whole, index), (value,))
         return Tensor(ref, value.dtype or "", value.shape or ())
 
     def compute(self, target: str, kind: type[Any], *args: Any) -> Number:
-        """Add an operator of Python on numbers."""
+        """Append a Python operator on numbers."""
         return Number(self._add(target, args, ()), kind)
 
     def call(self, target: str, *args: Any, dtype: str, shape: Sequence[Dim]) -> Tensor:
-        """Add the call of a public function of paddle that gives one tensor."""
+        """Append a call of a public paddle function that returns one tensor."""
         ref = self._add(target, args, (Value(dtype, tuple(shape)),))
         return Tensor(ref, dtype, tuple(shape))
 
@@ -91,27 +91,27 @@ class Writer:
         return Ref(self.num_inputs + len(self.ops) - 1)
 
     def cast(self, x: Tensor, dtype: str) -> Tensor:
-        """Return a tensor in another dtype, or itself."""
+        """Return a tensor converted to a dtype."""
         if x.dtype == dtype:
             return x
         return self.emit("cast", x, Named("dtype", dtype), dtype=dtype, shape=x.shape)
 
     def full(self, shape: Sequence[Any], value: Any, dtype: str) -> Tensor:
-        """Return a tensor that holds one number; sizes are integers, expressions or numbers."""
-        sizes = [self.size(each) for each in shape]
-        known = tuple(each if isinstance(each, int | str) else 0 for each in shape)
+        """Return a tensor filled with one number; sizes are integers, expressions or numbers."""
+        sizes = [self.size(size) for size in shape]
+        recorded = tuple(size if isinstance(size, int | str) else 0 for size in shape)
         return self.emit(
-            "full", sizes, value, Named("dtype", dtype), EXPECTED, dtype=dtype, shape=known
+            "full", sizes, value, Named("dtype", dtype), EXPECTED, dtype=dtype, shape=recorded
         )
 
     def as_tensor(self, operand: Any, dtype: str) -> Tensor:
-        """Return a tensor or number as a tensor of a dtype."""
+        """Return a tensor or number as a tensor of the given dtype."""
         if isinstance(operand, Tensor):
             return self.cast(operand, dtype)
         return self.full((), operand, dtype)
 
     def reshape(self, x: Tensor, shape: Sequence[Dim]) -> Tensor:
-        """Return a tensor in another shape with as many elements."""
+        """Return a tensor reshaped to a shape of equal size."""
         shape = tuple(shape)
         if shape == x.shape:
             return x
@@ -120,18 +120,18 @@ class Writer:
         if len(unknown) == 1 and 0 not in shape:
             sizes[unknown[0]] = -1
         else:
-            sizes = [self.size(each) for each in shape]
+            sizes = [self.size(size) for size in shape]
         return self.emit("reshape", x, sizes, dtype=x.dtype, shape=shape)
 
     def permute(self, x: Tensor, order: Sequence[int]) -> Tensor:
-        """Return a tensor with its dimensions in another order."""
+        """Return a tensor with permuted dimensions."""
         if list(order) == list(range(x.ndim)):
             return x
         shape = tuple(x.shape[axis] for axis in order)
         return self.emit("transpose", x, list(order), dtype=x.dtype, shape=shape)
 
     def swap(self, x: Tensor, first: int, second: int) -> Tensor:
-        """Return a tensor with two of its dimensions swapped."""
+        """Return a tensor with two dimensions swapped."""
         order = list(range(x.ndim))
         first, second = x.axis(first), x.axis(second)
         order[first], order[second] = second, first
@@ -153,11 +153,11 @@ class Writer:
         return self.emit("scale", x, factor, offset, True, dtype=x.dtype, shape=x.shape)
 
     def binary(self, name: str, x: Tensor, y: Tensor, dtype: str | None = None) -> Tensor:
-        """Return an operator of two tensors with broadcasting."""
+        """Append a binary operator on tensors, with broadcasting."""
         return self.emit(name, x, y, dtype=dtype or x.dtype, shape=broadcast(x.shape, y.shape))
 
     def matmul(self, x: Tensor, y: Tensor, *, is_transposed: bool = False) -> Tensor:
-        """Return the product of (stacks of) matrices; `y` may be given transposed."""
+        """Return the product of (batches of) matrices; `y` may be passed transposed."""
         if x.ndim == 1 or y.ndim == 1:
             last: Shape = () if x.ndim == y.ndim == 1 else (x.shape[:-1] if y.ndim == 1 else ())
             if not last and x.ndim == 1 and y.ndim > 1:
@@ -168,20 +168,20 @@ class Writer:
         return self.emit("matmul", x, y, False, is_transposed, dtype=x.dtype, shape=last)
 
     def size(self, size: Any) -> Any:
-        """Return a size as an argument: an integer, or the number that holds it as the graph runs.
+        """Return a size as an argument: an integer, or the number that contains it at run time.
 
         Raises:
-            RefusedError: no input of the graph holds the symbol.
+            RefusedError: the symbol is not an input of the graph.
         """
         if not isinstance(size, str):
             return size
         if size in self.symbols:
             return Number(self.symbols[size], int)
-        raise RefusedError(f"the size `{size}` is not an input of the graph")
+        raise RefusedError(f"The size `{size}` is not an input of the graph.")
 
 
 def plain(arg: Any) -> Arg:
-    """Return an argument of an operator with references in the place of handles."""
+    """Replace the handles in an argument by references."""
     if isinstance(arg, Tensor | Number):
         return arg.ref
     if isinstance(arg, list):
@@ -192,17 +192,17 @@ def plain(arg: Any) -> Arg:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """Return the shape to which shapes are broadcast together.
+    """Return the shape to which several shapes are broadcast.
 
     >>> broadcast((2, 1), (3,)), broadcast(("s0", 1), (1, 4))
     ((2, 3), ('s0', 4))
     """
     rank = max(map(len, shapes), default=0)
-    found: list[Dim] = []
+    result: list[Dim] = []
     for axis in range(rank):
         sizes = [shape[axis - rank] for shape in shapes if len(shape) >= rank - axis]
-        found.append(next((size for size in sizes if size != 1), 1))
-    return tuple(found)
+        result.append(next((size for size in sizes if size != 1), 1))
+    return tuple(result)
 
 
 def count(shape: Sequence[Dim]) -> int:
@@ -212,5 +212,5 @@ def count(shape: Sequence[Dim]) -> int:
         RefusedError: a size is an expression over the symbols.
     """
     if not all(isinstance(size, int) for size in shape):
-        raise RefusedError("the number of elements has to be known")
+        raise RefusedError("The number of elements must be known.")
     return math.prod(size for size in shape if isinstance(size, int))

@@ -73,14 +73,14 @@ def test_every_rule_has_a_case() -> None:
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        (call("torch.randn_like", f(2)), "there is no rule for it."),
-        (call("torch.nn.functional.dropout", f(2), 0.5), "it draws random numbers."),
+        (call("torch.randn_like", f(2)), "The operator has no rule."),
+        (call("torch.nn.functional.dropout", f(2), 0.5), "It draws random numbers."),
         (
             call("torch.nn.functional.batch_norm", f(2, 3), f(3), f(3), None, None, True),
-            "it normalizes by the batch and changes its running statistics.",
+            "It normalizes with batch statistics and updates its running statistics.",
         ),
         (call("torch.nn.functional.one_hot", ints(3, 2)),
-         "its number of classes depends on values."),
+         "Its number of classes depends on values."),
     ],
     ids=str,
 )  # fmt: skip
@@ -88,5 +88,5 @@ def test_what_a_rule_cannot_express_is_refused_by_name(case: Case, reason: str) 
     with pytest.raises(TranslationError) as caught:
         translate(case.sample())
     assert str(caught.value) == (
-        f"Op 0 (`{case.target}`) of `test/rule` cannot be translated to paddle: {reason}"
+        f"Op 0 (`{case.target}`) of `test/rule` cannot be translated to paddle. {reason}"
     )

@@ -96,13 +96,13 @@ def test_what_is_written_in_place_is_what_later_operators_see() -> None:
                 Op("torch.Tensor.add_", (Ref(2), 1)),
                 Op("torch.exp", (Ref(1),)),
             ),
-            "Op 3 (`torch.exp`) of `test/whole` cannot be translated to paddle: it reads memory "
-            "that an operator wrote into under another name.",
+            "Op 3 (`torch.exp`) of `test/whole` cannot be translated to paddle. It reads memory "
+            "that an operator has overwritten through another tensor.",
         ),
         (
             (Op("torch.add", (Ref(0), 1), (("out", Ref(0)),)),),
-            "Op 0 (`torch.add`) of `test/whole` cannot be translated to paddle: it writes into a "
-            "tensor that it is given (`out`).",
+            "Op 0 (`torch.add`) of `test/whole` cannot be translated to paddle. The argument "
+            "`out` is not supported.",
         ),
         (
             (
@@ -112,7 +112,7 @@ def test_what_is_written_in_place_is_what_later_operators_see() -> None:
                 Op("torch.amp.autocast_mode._exit_autocast", (Ref(1),)),
             ),
             "Op 0 (`torch.amp.autocast_mode._enter_autocast`) of `test/whole` cannot be "
-            "translated to paddle: autocast chooses dtypes as the graph runs.",
+            "translated to paddle. Autocast chooses dtypes at run time.",
         ),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_effects_that_would_be_lost_are_refused(ops: tuple[Op, ...], message: st
 
 def test_a_sample_of_paddle_is_refused() -> None:
     translated = translate(graph(Op("torch.relu", (Ref(0),))))
-    message = "`test/whole` is a sample of paddle; only samples of torch can be translated."
+    message = "`test/whole` is a paddle sample; only torch samples can be translated."
     with pytest.raises(SampleError, match=f"^{re.escape(message)}$"):
         translate(translated)
 
