@@ -8,7 +8,8 @@ from typing import Any
 
 from ..compilers import find_entry
 from ..errors import RunError, UnknownCompilerError
-from ..frameworks import framework_names
+from ..frameworks import framework_named, framework_names
+from ..frameworks.builds import find_build_problem
 from ..storage.filters import as_filters
 from ..storage.selection import choose
 
@@ -54,6 +55,25 @@ def match_compilers(
             matched[framework].append(name)
     run_by = {framework: names for framework, names in matched.items() if names}
     return chosen.read(filters.limit, run_by), run_by
+
+
+def check_builds(compilers: Sequence[str], filters: Any, devices: Sequence[str]) -> None:
+    """Refuse GPUs that no framework of the compilers is built for, before anything is loaded.
+
+    Raises:
+        UnknownCompilerError: a name is of no compiler.
+        RunError: the frameworks are built without CUDA.
+    """
+    known = {name: _frameworks_of(name) for name in compilers}
+    chosen = as_filters(filters).framework or framework_names()
+    for name, frameworks in known.items():
+        if not frameworks:
+            find_entry(name, chosen[0])
+    wanted = frozenset().union(*known.values())
+    usable = [name for name in chosen if name in wanted and framework_named(name).is_installed]
+    for device in devices:
+        if problem := find_build_problem(usable, device):
+            raise RunError(problem)
 
 
 def _frameworks_of(name: str) -> list[str]:

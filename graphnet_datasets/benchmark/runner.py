@@ -19,7 +19,7 @@ from .executors.executors import Executor, LocalExecutor, parse_devices
 from .executors.jobs import CandidateCompiler, SampleJob
 from .judging.output_files import OutputStore
 from .judging.reference import check_reference
-from .matching import match_compilers
+from .matching import check_builds, match_compilers
 from .progress import show_progress
 from .records.earlier import ASKED_FOR, FOUND, describe_done, describe_others
 from .records.environment import environment_id
@@ -115,6 +115,7 @@ def run(
     ('ok', -inf)
     """
     chosen = _settings(settings, changes)
+    devices = parse_devices(device)
     several = compiler if isinstance(compiler, Sequence) else [compiler]
     named = list(
         dict.fromkeys(
@@ -125,8 +126,9 @@ def run(
     resolved = [resolve_name(name) for name in named]  # a missing file is an error at once
     compilers = resolved if executor == "ray" else named  # other nodes have other directories
     given = resolve_paths(options or {})
+    if executor == "local":  # nodes of a cluster may have other builds
+        check_builds(compilers, filters, devices)
     rows, compilers_of = match_compilers(dataset, filters, source, compilers)
-    devices = parse_devices(device)
     is_kept = keep_outputs or against is not None
     with contextlib.ExitStack() as stack:
         path = Path(out) if out is not None else Path(stack.enter_context(_temporary()))

@@ -386,8 +386,9 @@ def _check_reachable(repo_id: str) -> None:
         HTTPError,  # pyright: ignore[reportPrivateImportUsage]
     )
 
-    cache = Path(config.HF_DATASETS_CACHE) / repo_id.replace("/", "___")
-    if cache.is_dir():
+    prepared = Path(config.HF_DATASETS_CACHE) / repo_id.replace("/", "___")
+    fetched = Path(constants.HF_HUB_CACHE) / f"datasets--{repo_id.replace('/', '--')}"
+    if prepared.is_dir() or fetched.is_dir():
         return
     try:
         HfApi().dataset_info(repo_id, timeout=HUB_TIMEOUT_S)

@@ -159,21 +159,6 @@ def test_an_empty_repository_gets_its_first_commit(tmp_path: Path) -> None:
     assert git(empty, "status", "--porcelain") == ""
 
 
-def test_a_refused_first_commit_leaves_an_empty_repository(tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    git(empty, "init", "--quiet", "--initial-branch", "main")
-    git(empty, "config", "user.useConfigOnly", "true")
-    hook = empty / ".git" / "hooks" / "pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
-    hook.chmod(0o755)
-    with pytest.raises(PushError):
-        submit_samples(chains(2), empty, "cv", "train", skip_validation="a test")
-    assert git(empty, "symbolic-ref", "HEAD") == "refs/heads/main"
-    assert [path.name for path in empty.iterdir()] == [".git"]
-
-
 def test_what_is_no_clone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PushError, match="is not a clone of a Git repository"):
         submit_samples(chains(1), tmp_path, **UNCHECKED)

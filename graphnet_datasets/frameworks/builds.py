@@ -1,0 +1,68 @@
+"""Builds of frameworks, read from their files: importing a framework takes seconds."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from collections.abc import Iterable
+from pathlib import Path
+
+from . import framework_named
+
+_VERSION_FILES = {
+    "torch": ("version.py", ("cuda", "hip", "xpu")),
+    "paddle": ("version/__init__.py", ("cuda_version", "xpu_version", "with_hip_version")),
+}
+_NONE = (None, "False", "")
+"""Values of a build's constants that mean that it lacks the device."""
+
+
+def find_build_problem(frameworks: Iterable[str], device: str) -> str:
+    """Return why no framework can use a GPU because of its build, "" if one may.
+
+    No framework is imported. "" does not mean that a GPU is there.
+
+    >>> find_build_problem(["torch"], "cpu")
+    ''
+    """
+    if device.partition(":")[0] not in ("cuda", "gpu"):
+        return ""
+    versions = []
+    for name in frameworks:
+        version = _version_without_gpu(name)
+        if version is None:
+            return ""
+        versions.append(f"{name} ({version})")
+    if not versions:
+        return ""
+    return (
+        f"CUDA is not available: this {' and this '.join(versions)} is built without it. Install a "
+        "CUDA build, or drop `--device`."
+    )
+
+
+def _version_without_gpu(framework: str) -> str | None:
+    """Return the version of a build without GPUs, None for other builds and unknown ones."""
+    if framework not in _VERSION_FILES or not framework_named(framework).is_installed:
+        return None
+    file, names = _VERSION_FILES[framework]
+    spec = importlib.util.find_spec(framework)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    try:
+        tree = ast.parse((Path(spec.submodule_search_locations[0]) / file).read_text())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    constants: dict[str, object] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign):
+            targets = statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        else:
+            continue
+        value = statement.value.value if isinstance(statement.value, ast.Constant) else statement
+        constants |= {target.id: value for target in targets if isinstance(target, ast.Name)}
+    if names[0] not in constants or any(constants.get(name) not in _NONE for name in names):
+        return None
+    return str(constants.get("__version__", constants.get("full_version", "unknown version")))

@@ -1,0 +1,77 @@
+"""Refusals that come before a framework, a compiler or a dataset is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from graphnet_datasets.frameworks.builds import find_build_problem
+
+SCRIPT = """
+import sys
+
+heavy = ("torch", "paddle", "datasets", "pandas", "tvm", "onnxruntime", "openvino", "jax")
+started = []
+sys.addaudithook(lambda event, details: started.append(event) if event == "subprocess.Popen" else 0)
+
+from typer.testing import CliRunner
+from graphnet_datasets.cli.app import app
+
+result = CliRunner().invoke(app, sys.argv[1:])
+print(result.exit_code, [name for name in heavy if name in sys.modules], started)
+print(result.output)
+"""
+
+
+def refuse(*words: str, cwd: Path) -> tuple[str, str]:
+    """Return what a refused command loaded and started, and its message."""
+    command = [sys.executable, "-c", SCRIPT, *words]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True)
+    state, _, message = done.stdout.partition("\n")
+    return state, message.strip()
+
+
+def _is_cpu_build() -> bool:
+    return find_spec("torch") is not None and find_build_problem(["torch"], "cuda") != ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--device gpu0", "`gpu0` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several"),
+        ("--device cuda:0,cuda:0", "A device is given twice in `cuda:0,cuda:0`."),
+        ("--compiler inductr", "There is no compiler `inductr` for torch. Did you mean `inductor`"),
+        ("--compiler nofile.py:Mine", "There is no file `nofile.py`, which the compiler"),
+        ("--weights both", "The setting `weights` is 'both'; "),
+        ("--timeout judge=3", "There is no phase `judge`. "),
+        ("--option x", "`x` is not a compiler option. "),
+    ],
+)
+def test_options_and_names_are_checked_first(words: str, message: str, tmp_path: Path) -> None:
+    state, text = refuse("run", "cv", *words.split(), cwd=tmp_path)
+    assert state == "1 [] []"
+    assert text.startswith(f"Error: {message}")
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:0,cuda:1", "gpu"])
+def test_a_build_without_cuda_is_named_before_torch_is_imported(
+    device: str, tmp_path: Path
+) -> None:
+    if not _is_cpu_build():
+        pytest.skip("this torch is built with CUDA")
+    state, text = refuse("run", "cv", "--device", device, cwd=tmp_path)
+    assert state == "1 [] []"
+    assert text.startswith("Error: CUDA is not available: this torch (")
+    assert text.endswith(") is built without it. Install a CUDA build, or drop `--device`.")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_builds_that_are_unknown_are_not_refused() -> None:
+    assert find_build_problem(["mlir"], "cuda") == ""
+    assert find_build_problem([], "cuda") == ""
+    assert find_build_problem(["torch"], "cpu") == ""
