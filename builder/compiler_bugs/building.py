@@ -15,6 +15,7 @@ from graphnet_datasets import extract, run
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.benchmark.settings import Settings
+from graphnet_datasets.compilers.registry import list_entries
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample import Input, Sample
 from graphnet_datasets.schema import COMPILER_BUGS_SCHEMA, ExpectedVerdict, sample_to_row
@@ -99,32 +100,44 @@ def measure(
     """Run bugs under compilers, keep the records in `out`, and renew the verdicts in `path`.
 
     Graphs without a verdict run again, up to `ATTEMPTS` times: on a busy machine a record may
-    decide nothing.
+    decide nothing. `path` is read and written after each compiler, so that several measurements
+    can run side by side.
     """
-    verdicts = read_verdicts(path)
     for compiler in compilers:
-        for num_variations in sorted({0, *(bug.num_variations for bug in bugs)}):
-            pending = {
-                bug.name: capture(bug) for bug in bugs if num_variations in (0, bug.num_variations)
-            }
-            for attempt in range(ATTEMPTS):
-                settings = dataclasses.replace(SETTINGS, num_variations=num_variations)
-                place = out / f"attempt-{attempt}"
-                records: Any = run(list(pending.values()), compiler, out=place, settings=settings)
-                for name, record in zip(list(pending), records, strict=True):
-                    if (verdict := verdict_of(record)) is None:
-                        print(f"{name} under {compiler}: {record['status']}, {record['reason']}")
-                        continue
-                    del pending[name]
-                    key = compiler + (f"{VARIED}{num_variations}" if num_variations else "")
-                    verdicts.setdefault(name, {})[key] = {
-                        "options": record["compiler_options"],
-                        "version": record["compiler_version"],
-                        "verdict": verdict,
-                    }
-                if not pending:
-                    break
-    write_text(path, json.dumps(verdicts, indent=1, sort_keys=True) + "\n")
+        renewed = _measure_compiler(bugs, compiler, out)
+        verdicts = read_verdicts(path)
+        for name, items in renewed.items():
+            verdicts.setdefault(name, {}).update(items)
+        write_text(path, json.dumps(verdicts, indent=1, sort_keys=True) + "\n")
+    return read_verdicts(path)
+
+
+def _measure_compiler(bugs: Sequence[Bug], compiler: str, out: Path) -> Verdicts:
+    """Return the verdicts of one compiler; bugs of other frameworks are skipped."""
+    verdicts: Verdicts = {}
+    (framework,) = {entry.framework for entry in list_entries() if entry.name == compiler}
+    bugs = [bug for bug in bugs if bug.framework == framework]
+    for num_variations in sorted({0, *(bug.num_variations for bug in bugs)}):
+        pending = {
+            bug.name: capture(bug) for bug in bugs if num_variations in (0, bug.num_variations)
+        }
+        for attempt in range(ATTEMPTS):
+            settings = dataclasses.replace(SETTINGS, num_variations=num_variations)
+            place = out / f"attempt-{attempt}"
+            records: Any = run(list(pending.values()), compiler, out=place, settings=settings)
+            for name, record in zip(list(pending), records, strict=True):
+                if (verdict := verdict_of(record)) is None:
+                    print(f"{name} under {compiler}: {record['status']}, {record['reason']}")
+                    continue
+                del pending[name]
+                key = compiler + (f"{VARIED}{num_variations}" if num_variations else "")
+                verdicts.setdefault(name, {})[key] = {
+                    "options": record["compiler_options"],
+                    "version": record["compiler_version"],
+                    "verdict": verdict,
+                }
+            if not pending:
+                break
     return verdicts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,9 @@ from .run_options import (
 )
 from .terminal import echo
 from .verdicts import VerdictPrinter
+
+if TYPE_CHECKING:
+    from ..scores import Expectation
 
 app = typer.Typer()
 
@@ -56,7 +59,12 @@ def run_samples(
         bool, typer.Option("--profile", help="Print what the time went into, phase by phase.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 3 if a run is wrong or failed.")
+        bool,
+        typer.Option(
+            "--strict",
+            help="Exit 3 if a run is wrong or failed; for a graph of `compiler_bugs`, if its "
+            "verdict differs from the expected one or is missing.",
+        ),
     ] = False,
     overlap: Annotated[
         bool,
@@ -78,6 +86,7 @@ def run_samples(
     one is named; `--against` exits 3 where outputs differ, a sample is broken or it is slower.
     """
     from ..benchmark import VERDICTS_NAME, TimeSpent, compare_with_reference, run, run_again
+    from ..scores import describe_expectations
 
     if again is not None:
         dataset = None if selection.dataset == "graphnet" else selection.dataset
@@ -107,9 +116,11 @@ def run_samples(
         )
     if time_spent is not None:
         echo(f"\n{time_spent}")
-    has_failures = printer.close(runs)
-    if expected := expected_verdicts(runs, selection.dataset):
-        echo(f"\n{expected}")
+    expectations = expected_verdicts(runs, selection.dataset)
+    expected = {(item.sample_id, item.compiler) for item in expectations}
+    has_failures = printer.close(runs, expected=expected)
+    if expectations:
+        echo(f"\n{describe_expectations(expectations)}")
     if against is not None:
         verdicts = compare_with_reference(
             out,
@@ -122,27 +133,26 @@ def run_samples(
         echo(f"\nAgainst `{against}`; the table is `{out / VERDICTS_NAME}`:\n\n{verdicts}")
         if verdicts.regressions:
             raise typer.Exit(REGRESSED)
-    if strict and has_failures:
+    if strict and (has_failures or not all(item.is_met for item in expectations)):
         raise typer.Exit(PARTLY)
 
 
-def expected_verdicts(runs: Any, dataset: str) -> str:
-    """Return how the records of the config `compiler_bugs` compare with the expected verdicts.
+def expected_verdicts(runs: Any, dataset: str) -> list[Expectation]:
+    """Return the expected verdicts of records of the config `compiler_bugs` beside their own.
 
-    Return "" if no record is of a graph of that config, or if the dataset lacks the config.
+    The list is empty if no record is of a graph of that config, or if the dataset lacks the config.
     """
     from ..errors import DatasetNotFoundError
     from ..schema.tables import COMPILER_BUGS
-    from ..scores import compare_with_expected, describe_expectations
+    from ..scores import compare_with_expected
     from ..storage.selection import read_rows
 
     config = COMPILER_BUGS.name
     ids = sorted({name for name in runs["sample_id"] if name.startswith(f"{config}/")})
     if not ids:
-        return ""
+        return []
     try:
         rows = list(read_rows(dataset, config, ids, ("id", "expected")))
     except DatasetNotFoundError:
-        return ""
-    expectations = compare_with_expected(rows, runs)
-    return describe_expectations(expectations) if expectations else ""
+        return []
+    return compare_with_expected(rows, runs)

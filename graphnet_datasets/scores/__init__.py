@@ -3,7 +3,13 @@
 from .comparing import compare
 from .comparison import Comparison
 from .contributions import log_contributions
-from .expected import Expectation, compare_with_expected, describe_expectations, verdict_of
+from .expected import (
+    BugOutcome,
+    Expectation,
+    compare_with_expected,
+    describe_expectations,
+    verdict_of,
+)
 from .metric_inputs import MetricInputs, from_metric_inputs, metric_path, to_metric_inputs
 from .result import Scores
 from .run_sets import as_table, split_arms, split_by
@@ -16,6 +22,7 @@ from .verdicts import Outcome, Verdict
 __all__ = [
     "TOLERANCES",
     "VARIANTS",
+    "BugOutcome",
     "Comparison",
     "Expectation",
     "MetricInputs",

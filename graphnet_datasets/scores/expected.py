@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,12 +14,30 @@ from .undecidable import undecidable_reason
 from .variants import TOLERANCE
 
 
+class BugOutcome(enum.StrEnum):
+    """The relation of a record's verdict to the expected one."""
+
+    REPRODUCED = "reproduced"
+    """A known bug shows as expected."""
+    GONE = "gone"
+    """The outputs of a graph with a known bug are right."""
+    CHANGED = "changed"
+    """A graph with wrong outputs fails now, or the other way round."""
+    RIGHT = "right"
+    """A right graph is still right."""
+    BROKEN = "broken"
+    """A right graph is wrong or fails."""
+    UNDECIDED = "undecided"
+    """The record has no verdict."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expectation:
     """The expected verdict beside that of one record.
 
     `actual` is None for a record without a verdict: eager failed, or the worker was lost.
-    `version` is the compiler version that the expectation is for.
+    `version` is the compiler version that the expectation is for, and `num_variations` the
+    setting of that name.
     """
 
     sample_id: str
@@ -26,11 +46,23 @@ class Expectation:
     actual: ExpectedVerdict | None
     version: str
     compiler_version: str
+    num_variations: int = 0
 
     @property
     def is_met(self) -> bool:
         """True if the record reaches the expected verdict."""
         return self.actual == self.expected
+
+    @property
+    def outcome(self) -> BugOutcome:
+        """The relation of the verdict to the expected one."""
+        if self.actual is None:
+            return BugOutcome.UNDECIDED
+        if self.expected == ExpectedVerdict.RIGHT:
+            return BugOutcome.RIGHT if self.is_met else BugOutcome.BROKEN
+        if self.actual == ExpectedVerdict.RIGHT:
+            return BugOutcome.GONE
+        return BugOutcome.REPRODUCED if self.is_met else BugOutcome.CHANGED
 
 
 def verdict_of(record: Mapping[str, Any]) -> ExpectedVerdict | None:
@@ -87,29 +119,65 @@ def compare_with_expected(
                     actual=verdict_of(record),
                     version=item["version"],
                     compiler_version=record["compiler_version"],
+                    num_variations=item["num_variations"],
                 )
             )
     return expectations
 
 
-def describe_expectations(expectations: Sequence[Expectation]) -> str:
-    """Return how many verdicts are as expected, and a line for each of the others.
+_HEADINGS = {
+    BugOutcome.REPRODUCED: ("known bug still reproduces", "known bugs still reproduce"),
+    BugOutcome.GONE: ("known bug is gone", "known bugs are gone"),
+    BugOutcome.CHANGED: ("known bug shows in another way", "known bugs show in another way"),
+    BugOutcome.RIGHT: ("right graph is still right", "right graphs are still right"),
+    BugOutcome.BROKEN: ("right graph is no longer right", "right graphs are no longer right"),
+    BugOutcome.UNDECIDED: ("graph has no verdict", "graphs have no verdict"),
+}
 
-    >>> met = Expectation("a", "tvm", ExpectedVerdict.WRONG, ExpectedVerdict.WRONG, "1", "1")
-    >>> print(describe_expectations([met, dataclasses.replace(met, actual=ExpectedVerdict.RIGHT)]))
-    1 of 2 verdicts are as expected. The others:
-      a under tvm 1: right, expected wrong (tvm 1)
+
+def describe_expectations(expectations: Sequence[Expectation]) -> str:
+    """Return, for each compiler, which known bugs reproduce, and every verdict that differs.
+
+    >>> met = Expectation("a", "tvm", ExpectedVerdict.WRONG, ExpectedVerdict.WRONG, "1", "2")
+    >>> repaired = dataclasses.replace(met, sample_id="b", actual=ExpectedVerdict.RIGHT)
+    >>> print(describe_expectations([met, repaired]))
+    tvm 2, compared with tvm 1: 1 of 2 verdicts are as expected.
+      1 known bug still reproduces: a
+      1 known bug is gone:
+        b: right, expected wrong
     """
-    others = [expectation for expectation in expectations if not expectation.is_met]
-    lines = [
-        f"  {other.sample_id} under {other.compiler} {other.compiler_version}: "
-        f"{other.actual or 'no verdict'}, expected {other.expected} ({other.compiler} "
-        f"{other.version})"
-        for other in others
-    ]
-    num_met = len(expectations) - len(others)
-    end = ". The others:" if others else "."
-    return "\n".join([f"{num_met} of {len(expectations)} verdicts are as expected{end}", *lines])
+    lanes: dict[tuple[str, str, str, int], list[Expectation]] = {}
+    for item in expectations:
+        key = item.compiler, item.compiler_version, item.version, item.num_variations
+        lanes.setdefault(key, []).append(item)
+    return "\n".join(line for key, lane in lanes.items() for line in _describe_lane(*key, lane))
+
+
+def _describe_lane(
+    compiler: str, actual: str, expected: str, num_variations: int, lane: Sequence[Expectation]
+) -> list[str]:
+    varied = f" with `--vary {num_variations}`" if num_variations else ""
+    compared = f", compared with {compiler} {expected}" if actual != expected else ""
+    num_met = sum(item.is_met for item in lane)
+    verdicts = "1 verdict is" if len(lane) == 1 else f"{len(lane)} verdicts are"
+    lines = [f"{compiler} {actual}{varied}{compared}: {num_met} of {verdicts} as expected."]
+    for outcome, (one, several) in _HEADINGS.items():
+        items = [item for item in lane if item.outcome == outcome]
+        if not items:
+            continue
+        heading = f"  {len(items)} {one if len(items) == 1 else several}"
+        if outcome == BugOutcome.RIGHT:
+            lines.append(f"{heading}.")
+        elif outcome == BugOutcome.REPRODUCED:
+            names = f"{heading}: {', '.join(item.sample_id for item in items)}"
+            lines += textwrap.wrap(names, 100, subsequent_indent="    ", break_on_hyphens=False)
+        else:
+            lines.append(f"{heading}:")
+            lines += [
+                f"    {item.sample_id}: {item.actual or 'no verdict'}, expected {item.expected}"
+                for item in items
+            ]
+    return lines
 
 
 def _agree(expected: str, actual: str | None) -> bool:

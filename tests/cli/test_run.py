@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
 from graphnet_datasets.benchmark import read_runs
 from graphnet_datasets.cli.app import app
+from graphnet_datasets.cli.counting import PARTLY
+from graphnet_datasets.schema import COMPILER_BUGS_SCHEMA, sample_to_row
+from graphnet_datasets.schema.tables import COMPILER_BUGS
 from graphnet_datasets.scores import speedup_score
-from graphnet_datasets.storage.table import write_table
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.table import write_arrow, write_table
 
-from ..tables import write_dataset
+from ..tables import chain, write_dataset
 from ..validation.graphs import WITH_SOURCE
 
 
@@ -53,6 +59,64 @@ def test_run_writes_records_that_can_be_scored_and_does_nothing_twice(
     assert speedup_score(tmp_path / "runs").at(0)["num_correct"] == 2
     assert invoke(*command).exit_code == 0
     assert read_runs(tmp_path / "runs").equals(runs)
+
+
+DOUBLES = """
+from torch.utils import _pytree as pytree
+
+def doubles(module, example_inputs):
+    return lambda **inputs: pytree.tree_map(lambda output: output * 2, module(**inputs))
+"""
+
+
+def write_bugs(root: Path, compiler: str, verdicts: Mapping[str, str]) -> Path:
+    """Write a dataset of graphs that expect these verdicts of a compiler, by name."""
+    write_dataset(root)
+    rows = [
+        {
+            **sample_to_row(chain(f"compiler_bugs/{name}", 2)),
+            "bug_compiler": compiler,
+            "is_verified": verdict != "right",
+            "expected": [
+                {
+                    "compiler": compiler,
+                    "options": "{}",
+                    "num_variations": 0,
+                    "version": "2.0",
+                    "verdict": verdict,
+                }
+            ],
+        }
+        for name, verdict in verdicts.items()
+    ]
+    table = pa.Table.from_pylist(rows, schema=COMPILER_BUGS_SCHEMA)
+    write_arrow(table, root / "compiler_bugs" / "train-0000.parquet", COMPILER_BUGS)
+    write_readme(root)
+    return root
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("verdict", "line", "status"),
+    [
+        ("wrong", "  1 known bug still reproduces: compiler_bugs/a", 0),
+        ("right", "    compiler_bugs/a: wrong, expected right", PARTLY),
+    ],
+)
+def test_known_bugs_are_compared_after_the_run_and_strictly_if_asked(
+    tmp_path: Path, verdict: str, line: str, status: int
+) -> None:
+    candidate = tmp_path / "mine.py"
+    candidate.write_text(DOUBLES)
+    root = write_bugs(tmp_path / "dataset", f"{candidate}:doubles", {"a": verdict})
+    command = (
+        "--quiet", "run", "compiler_bugs", "--dataset", root, "--compiler", f"{candidate}:doubles",
+        "--out", tmp_path / "runs", "--threads", 1, "--budget", 0.1, "--memory-limit", 4,
+    )  # fmt: skip
+    lenient = invoke(*command)
+    assert (lenient.exit_code, line in lenient.stdout.splitlines()) == (0, True), lenient.output
+    assert ":doubles 2.0: " in lenient.stdout
+    assert invoke(*command, "--strict").exit_code == status
 
 
 @pytest.mark.torch

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from graphnet_datasets.schema import ExpectedVerdict
-from graphnet_datasets.scores import compare_with_expected, verdict_of
+from graphnet_datasets.scores import (
+    BugOutcome,
+    Expectation,
+    compare_with_expected,
+    describe_expectations,
+    verdict_of,
+)
 
 
 def expected(compiler: str, version: str, verdict: str, num_variations: int = 0) -> dict[str, Any]:
@@ -79,6 +85,55 @@ def test_calls_with_other_sizes_and_numbers_have_a_verdict_of_their_own() -> Non
     varied = record("inductor", settings='{"num_variations": 3}', status="output_mismatch")
     (expectation,) = compare_with_expected([ROW], [varied])
     assert (expectation.expected, expectation.is_met) == ("wrong", True)
+
+
+RIGHT, WRONG, FAILS = ExpectedVerdict.RIGHT, ExpectedVerdict.WRONG, ExpectedVerdict.FAILS
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "outcome"),
+    [
+        (WRONG, WRONG, BugOutcome.REPRODUCED),
+        (FAILS, FAILS, BugOutcome.REPRODUCED),
+        (WRONG, RIGHT, BugOutcome.GONE),
+        (FAILS, RIGHT, BugOutcome.GONE),
+        (WRONG, FAILS, BugOutcome.CHANGED),
+        (FAILS, WRONG, BugOutcome.CHANGED),
+        (RIGHT, RIGHT, BugOutcome.RIGHT),
+        (RIGHT, WRONG, BugOutcome.BROKEN),
+        (RIGHT, FAILS, BugOutcome.BROKEN),
+        (WRONG, None, BugOutcome.UNDECIDED),
+        (RIGHT, None, BugOutcome.UNDECIDED),
+    ],
+)
+def test_outcome_of_each_pair_of_verdicts(
+    expected: ExpectedVerdict, actual: ExpectedVerdict | None, outcome: BugOutcome
+) -> None:
+    assert Expectation("a", "tvm", expected, actual, "1", "2").outcome == outcome
+
+
+def test_the_description_lists_every_difference_per_compiler() -> None:
+    pairs = [(WRONG, WRONG), (WRONG, RIGHT), (RIGHT, RIGHT), (RIGHT, FAILS), (FAILS, WRONG)]
+    expectations = [
+        Expectation(f"bug-{index}", "tvm", expected, actual, "0.27", "0.28")
+        for index, (expected, actual) in enumerate([*pairs, (RIGHT, None)])
+    ]
+    varied = Expectation("bug-9", "inductor", WRONG, WRONG, "2.13", "2.13", num_variations=3)
+    assert describe_expectations([*expectations, varied]).splitlines() == [
+        "tvm 0.28, compared with tvm 0.27: 2 of 6 verdicts are as expected.",
+        "  1 known bug still reproduces: bug-0",
+        "  1 known bug is gone:",
+        "    bug-1: right, expected wrong",
+        "  1 known bug shows in another way:",
+        "    bug-4: wrong, expected fails",
+        "  1 right graph is still right.",
+        "  1 right graph is no longer right:",
+        "    bug-3: fails, expected right",
+        "  1 graph has no verdict:",
+        "    bug-5: no verdict, expected right",
+        "inductor 2.13 with `--vary 3`: 1 of 1 verdict is as expected.",
+        "  1 known bug still reproduces: bug-9",
+    ]
 
 
 def test_other_options_compilers_and_tables_are_not_compared() -> None:

@@ -201,6 +201,20 @@ def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _unique(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `unique`, whose static function takes an eager call's arguments and `is_sorted`.
+
+    Without `is_sorted` it reads beyond its arguments and ends the process.
+    """
+
+    def call(*arguments: Any) -> Any:
+        import paddle
+
+        return function(*arguments, *(() if paddle.in_dynamic_mode() else (True,)))
+
+    return call
+
+
 @functools.cache
 def _callables() -> dict[str, Callable[..., Any]]:
     """Map canonical names to callables; only names of the table above are ever looked up."""
@@ -210,6 +224,7 @@ def _callables() -> dict[str, Callable[..., Any]]:
     core = vars(core_operators)
     callables = {f"{CORE}{name}": core[name] for name in FUNCTION_NAMES if name in core}
     callables |= {f"{CORE}{name}": _extreme(core[name]) for name in ("argmax", "argmin")}
+    callables |= {f"{CORE}unique": _unique(core["unique"])}
     callables |= PYTHON_OPERATORS
     callables |= {
         "paddle.arange": paddle.arange,

@@ -121,3 +121,19 @@ def test_one_result_of_a_hidden_tuple() -> None:
 def test_the_table_is_large_and_plain() -> None:
     assert len(FUNCTION_NAMES) > 800
     assert all(name.isidentifier() and not name.startswith("_") for name in FUNCTION_NAMES)
+
+
+@pytest.mark.paddle
+def test_unique_runs_in_eager_mode_and_in_a_program() -> None:
+    code = """
+import paddle
+from graphnet_datasets.frameworks.paddle.operators import lookup, resolve
+unique = resolve(lookup("paddle._C_ops.unique"))
+arguments = True, True, True, (), paddle.int64
+print(unique(paddle.to_tensor([3, 1, 3]), *arguments)[0].tolist())
+paddle.enable_static()
+with paddle.static.program_guard(paddle.static.Program()):
+    print(len(unique(paddle.static.data("x", [3], "int64"), *arguments)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["[1, 3]", "4"]), done.stderr
