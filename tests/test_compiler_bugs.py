@@ -91,10 +91,15 @@ def test_known_verdicts_of_a_few_graphs(rows: dict[str, dict[str, Any]], compile
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "compiler",
-    ["torchscript", "onnxruntime", "openvino", "tvm", "iree", "paddle-to-static", "inductor"],
-)
+    [
+        "torchscript", "onnxruntime", "openvino", "tvm", "iree", "paddle-to-static",
+        "paddle-inference", "inductor",
+    ],
+)  # fmt: skip
 def test_all_known_verdicts(rows: dict[str, dict[str, Any]], compiler: str) -> None:
     measured = [row for row in rows.values() if expected(row, compiler)]
+    if not measured:
+        pytest.skip(f"no verdict of {compiler} is measured")
     expectations = expectations_of(measured, compiler)
     assert len(expectations) == len(measured)
     assert contradictions(expectations) == []

@@ -12,6 +12,8 @@ catalog = Catalog("iree")
 add = catalog.add
 
 REPOSITORY = "iree-org/iree/issues"
+TORCH_MLIR = "llvm/torch-mlir"
+NAN = float("nan")
 
 add(
     "triu", "triu is not lowered", f"{REPOSITORY}/17415", "commit 71a9945",
@@ -32,4 +34,72 @@ add(
     "The rows of every second matrix are selected. IREE read others.",
     lambda x, i: torch.index_select(x[:, 0], 0, i), normals(57, 2, 16, seed=2).astype(np.float16),
     [3, 41],
+)  # fmt: skip
+add(
+    "uint8-widened", "uint8 elements are widened as signed ones", f"{TORCH_MLIR}/pull/4601",
+    "main of 2026-06",
+    "uint8 minus int32 is int32, and 200 stays 200. torch-mlir extended the sign, so that 200 "
+    "became -56. ONNX's `MatMulInteger` subtracts its zero points in this way.",
+    torch.sub, np.array([0, 1, 127, 128, 200, 255], np.uint8),
+    np.array([1000, 0, -5, 7, 0, -255], np.int32),
+)  # fmt: skip
+add(
+    "uint8-sum", "The sum of uint8 elements is that of signed ones", None, "none known",
+    "The sum of 200, 100, and 255 is 555. IREE extends the signs and returns 43.",
+    lambda x: x.sum(), np.array([200, 100, 255], np.uint8),
+)  # fmt: skip
+add(
+    "sort-nan", "sort puts NaN in front", f"{TORCH_MLIR}/pull/4654", "main of 2026",
+    "NaN is larger than every number, so that `sort` puts it at the end. IREE's comparison with "
+    "NaN is false, and NaN stays in front.",
+    lambda x: torch.sort(x).values, [NAN, 3.0, -1.0, 2.0, NAN, 0.0],
+)  # fmt: skip
+add(
+    "topk-nan", "topk ignores NaN", f"{TORCH_MLIR}/pull/4654", "main of 2026",
+    "NaN is the largest element. IREE returns another one first.",
+    lambda x: torch.topk(x, 3).values, [1.0, 7.0, NAN, 3.0, 5.0],
+)  # fmt: skip
+add(
+    "pow-integer", "pow of integers and a float is not lowered", f"{TORCH_MLIR}/issues/2625",
+    "main of 2023-12",
+    "`pow` of int64 elements and 2.5 is float32. torch-mlir emits a conversion that its verifier "
+    "rejects.",
+    lambda x: torch.pow(x, 2.5), [1, 2, 3, 9],
+)  # fmt: skip
+add(
+    "remainder-negative", "The remainder of negative integers truncates",
+    f"{TORCH_MLIR}/issues/3575", "main of 2024-07",
+    "The remainder has the sign of the divisor. torch-mlir's had the sign of the dividend.",
+    torch.remainder, [-7, -4, -1, 5, 9], [3, 4, 5, -3, -2],
+)  # fmt: skip
+add(
+    "floor-divide-negative", "Floor division of integers truncates",
+    f"{TORCH_MLIR}/issues/3142", "main of 2024-04",
+    "The floor of -7 / 2 is -4. torch-mlir truncated to -3.",
+    torch.floor_divide, [-7, 7, -9, 8], [2, -2, 4, 3],
+)  # fmt: skip
+add(
+    "avg-pool-ceil", "avg_pool2d with ceil_mode divides by the whole window",
+    f"{TORCH_MLIR}/pull/4144", "main of 2025-04",
+    "A window that reaches over the edge is divided by its part inside the padded image. "
+    "torch-mlir divided by the size of the whole window.",
+    lambda x: functional.avg_pool2d(x, 3, 2, padding=1, ceil_mode=True),
+    normals(1, 2, 6, 6, seed=3),
+)  # fmt: skip
+add(
+    "maximum-nan", "maximum drops NaN", None, "none known",
+    "The maximum of NaN and a number is NaN. IREE returns the number where NaN is the first "
+    "operand.",
+    torch.maximum, [NAN, 1.0, 2.0, NAN], [0.0, NAN, 1.0, -3.0],
+)  # fmt: skip
+add(
+    "argmax-nan", "argmax ignores NaN", None, "none known",
+    "`argmax` returns the index of NaN, here 0 and 2. IREE returns that of the largest number.",
+    lambda x: torch.argmax(x, 1), [[NAN, 3.0, 1.0], [4.0, 2.0, NAN]],
+)  # fmt: skip
+add(
+    "floor-divide-float", "floor_divide is off by one", None, "none known",
+    "The floor of 1 / 0.1 in float32 is 9, since 0.1 is a little more than a tenth. IREE rounds "
+    "the quotient to 10 first.",
+    lambda x, y: torch.div(x, y, rounding_mode="floor"), [1.0, 0.3, 7.0], [0.1, 0.1, -2.0],
 )  # fmt: skip

@@ -68,6 +68,14 @@ def test_a_capture_computes_what_the_function_computes(name: str) -> None:
     assert follower.tolist() == (torch.linspace(0.5, 1.5, 4) * 2).tolist()
 
 
+@pytest.mark.paddle
+@pytest.mark.parametrize("name", ["flatten-view", "diagonal-view", "transpose-view"])
+def test_an_assignment_shows_in_a_view_of_eager(name: str) -> None:
+    (bug,) = [bug for bug in BUGS if bug.name == f"paddle/{name}"]
+    outputs = materialize(capture(bug))(**make_inputs(capture(bug)))
+    assert 99.0 in outputs[0].flatten().tolist()
+
+
 def test_a_function_that_leaves_an_input_out_is_refused() -> None:
     arrays = normals(2), normals(2)
     bug = Bug("a/b", "t", "tvm", None, "", "n.", lambda *tensors: tensors[0] + 1.0, arrays)
