@@ -1,4 +1,4 @@
-"""Read a directory in GraphNet's layout into samples; nothing of its text is executed."""
+"""Reading of directories in GraphNet's layout; none of their code is executed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_FILE_BYTES = 64 * 2**20
 """The largest file among 3,477 upstream samples has 4 MB."""
 
 FAULT_SHAPE = "symbolic_shape_disagrees"
-"""A symbolic shape does not give the recorded shape at its symbols' example values."""
+"""A symbolic shape does not evaluate to the recorded shape at its symbols' example values."""
 
 REQUIRED = ("graph_net.json", "model.py", "weight_meta.py")
 OPTIONAL = (
@@ -35,38 +35,36 @@ _SUBGRAPH = re.compile(r"subgraph_(\d{1,6})\Z")
 _SAMPLES_FOLDER = re.compile(r"(\w+_)?samples\Z")
 _NOT_ID = re.compile(r"[^A-Za-z0-9_.+=@-]+")
 _IMPORTED = re.compile(r"^import (paddle)\b", re.MULTILINE)
-"""The framework that a text tells by itself; every record of torch names it."""
+"""The framework detected in the source itself; all torch records name theirs."""
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
 @raises_only(SourceError)
 def read_directory(path: str | os.PathLike[str]) -> list[Sample]:
-    """Return the samples in a GraphNet directory: one, or one for each `subgraph_*` in it.
+    """Return the samples in a GraphNet directory: its own, and those of its `subgraph_*` folders.
 
-    A sample that was not written by `write_directory` takes its id from the folders below
-    `samples`, or from the last folder. What is known to be wrong in the files is named in
-    `provenance.faults`.
+    The id of a sample that was not written by `write_directory` is derived from the folders below
+    `samples`, or from the last folder. Known errors in the files are listed in `provenance.faults`.
 
     Raises:
-        DatasetNotFoundError: there is no such directory, or no sample in it.
-        SourceError: a file is missing or does not hold what it should; the message names file and
-            line.
-        UnknownOperatorError: a graph calls something outside the operator table.
+        DatasetNotFoundError: the directory does not exist, or has no sample.
+        SourceError: a file is missing or invalid; the message names file and line.
+        UnknownOperatorError: a graph calls an operator that is not in the operator table.
         UnsafePathError: a file is a symbolic link, or a folder is a link that leads outside.
     """
     folder = Path(path)
     if not folder.is_dir():
         raise DatasetNotFoundError(
-            f"There is no directory `{folder}`. Give the directory of a GraphNet sample, which "
-            "holds `model.py` and `graph_net.json`."
+            f"There is no directory `{folder}`. Pass the directory of a GraphNet sample, which "
+            "contains `model.py` and `graph_net.json`."
         )
     folders = _subgraphs(folder)
     if (folder / "model.py").exists() or (folder / "graph_net.json").exists():
         folders = [folder, *folders]
     if not folders:
         raise DatasetNotFoundError(
-            f"The directory `{folder}` holds no GraphNet sample: it has neither `model.py` nor a "
-            "folder `subgraph_0`."
+            f"The directory `{folder}` has no GraphNet sample: it has neither `model.py` nor a "
+            "folder `subgraph_0`. Choose another directory."
         )
     for child in folders:
         check_target(folder, child)
@@ -74,12 +72,12 @@ def read_directory(path: str | os.PathLike[str]) -> list[Sample]:
 
 
 def is_subgraph(path: Path) -> bool:
-    """Return whether a path is a directory with the name of a piece of a model."""
+    """Return whether a path is a directory named like a piece of a model."""
     return _SUBGRAPH.match(path.name) is not None and path.is_dir() and not path.is_symlink()
 
 
 def _has_files(folder: Path) -> bool:
-    """Return whether a directory has at least one of the files that every sample has."""
+    """Return whether a directory has at least one of the required files of a sample."""
     return any((folder / name).exists() for name in REQUIRED)
 
 
@@ -93,7 +91,7 @@ def _subgraphs(folder: Path) -> list[Path]:
 
 
 def read_folder(folder: Path) -> Sample:
-    """Return the sample whose files lie in `folder` itself, and none of those below it.
+    """Return the sample whose files are in `folder` itself, ignoring nested folders.
 
     Raises:
         SourceError, UnknownOperatorError: as `read_directory`.
@@ -109,7 +107,7 @@ def read_folder(folder: Path) -> Sample:
         index, count = int(match[1]), len(_subgraphs(absolute.parent))
         name = absolute.parent.name
     sample_id = make_id(absolute)
-    with not_collecting():  # a syntax tree is many objects and no garbage
+    with not_collecting():  # a syntax tree has many objects and no garbage
         sample = read_texts(texts, sample_id, name, str(folder))
     if match and extras.FILE_NAME not in texts:
         provenance = dataclasses.replace(
@@ -123,7 +121,7 @@ def read_folder(folder: Path) -> Sample:
 
 
 def _read_file(folder: Path, name: str, required: bool) -> str:
-    """Return the text of a file in a folder; links are not followed."""
+    """Return the contents of a file in a folder; links are not followed."""
     path = folder / name
     check_links(folder, name)
     if not path.is_file():
@@ -171,11 +169,10 @@ def read_texts(
     where: str,
     custom_operators: tuple[CustomOperator, ...] = (),
 ) -> Sample:
-    """Return the sample that the texts of a directory's files describe.
+    """Return the sample described by the contents of a directory's files.
 
-    `folder` is the name that the recorded model's should agree with; `where` is the directory that
-    error messages name; `custom_operators` are what the graph may call beside those that the texts
-    themselves declare.
+    The recorded model name should match `folder`. `where` is the directory in error messages.
+    `custom_operators` are allowed in addition to those declared in the files.
     """
     imported = next(iter(_IMPORTED.findall(texts["model.py"])), "")
     record = parse_record(
@@ -229,7 +226,7 @@ def read_texts(
 def _check_shapes(
     declared: Declarations, metadata: Mapping[str, TensorMeta]
 ) -> dict[str, tuple[Dim, ...]]:
-    """Return the symbolic shapes that agree with the recorded ones."""
+    """Return the symbolic shapes that match the recorded shapes."""
     hints = {symbol.name: symbol.hint for symbol in declared.symbols}
     agreeing = {}
     for name, shape in declared.shapes.items():

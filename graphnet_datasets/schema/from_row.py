@@ -1,4 +1,4 @@
-"""Row to sample: the inverse of `to_row`, for rows that anybody may have written."""
+"""Conversion of rows to samples: the inverse of `to_row`, for untrusted rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .version import SCHEMA_VERSION
 T = TypeVar("T")
 
 _FORMATS = frozenset({"numpy", "torch", "jax", "jaxlib", "pandas", "pyarrow", "polars"})
-"""Libraries in whose types `datasets` can give rows; here they are plain Python."""
+"""Libraries whose types `datasets` may return in rows; samples need plain Python types."""
 
 _INTEGERS = frozenset({int})
 _MOMENTS = frozenset({float, type(None)})
@@ -41,14 +41,14 @@ _NAMES = {int: "an integer", str: "text", float: "a number", bool: "true or fals
 
 @raises_only(SchemaError)
 def sample_from_row(row: Mapping[str, Any]) -> Sample:
-    """Return the sample that a row of the `graphs` table holds.
+    """Return the sample of a row of the `graphs` table.
 
-    Columns that are not part of the sample may be missing, and columns of one's own are ignored.
+    Columns that are not part of the sample may be missing, and unknown columns are ignored.
 
     Raises:
-        FormatVersionError: the row was written in another format version.
-        SchemaError: a column is missing or has another type; the message says which.
-        SampleError: the row holds a sample that breaks an invariant.
+        FormatVersionError: the row has another format version.
+        SchemaError: a column is missing or has another type; the message names it.
+        SampleError: the sample of the row violates an invariant.
 
     >>> from graphnet_datasets.schema import sample_to_row
     >>> add = Sample(
@@ -69,10 +69,10 @@ def sample_from_row(row: Mapping[str, Any]) -> Sample:
     where = f"row `{str(sample_id)[:80]}`"
     try:
         num_ops = row.get("num_ops")
-        ops = _each(row, "ops", _OpReader().read)
+        ops = _decode_list(row, "ops", _OpReader().read)
         if num_ops is not None and num_ops != len(ops):
             raise SchemaError(f"it says `num_ops` is {num_ops} and holds {len(ops)} operators")
-        # The Sample itself checks the words of its closed vocabularies.
+        # `Sample` checks the values of its closed vocabularies.
         return Sample(
             id=_get(row, "id", str),
             framework=_get(row, "framework", str),  # pyright: ignore[reportArgumentType]
@@ -80,14 +80,14 @@ def sample_from_row(row: Mapping[str, Any]) -> Sample:
             inputs=_inputs_from_row(row),
             ops=ops,
             outputs=_outputs_from_row(_get(row, "outputs", dict)),
-            symbols=_each(row, "symbols", _symbol_from_row),
-            constraints=_each(row, "constraints", _constraint_from_row),
+            symbols=_decode_list(row, "symbols", _symbol_from_row),
+            constraints=_decode_list(row, "constraints", _constraint_from_row),
             kind=_get(row, "kind", str),  # pyright: ignore[reportArgumentType]
             provenance=_provenance_from_row(row),
-            # Null in tables that were written before there was such a column.
+            # Null in tables written before the column was added.
             custom_operators=()
             if row.get("custom_operators") is None
-            else _each(row, "custom_operators", _custom_operator_from_row),
+            else _decode_list(row, "custom_operators", _custom_operator_from_row),
             calibration=_get_optional(row, "calibration", str) or "",  # pyright: ignore[reportArgumentType]
         )
     except SchemaError as error:
@@ -119,15 +119,15 @@ def _get_list(row: Mapping[str, Any], name: str, kind: type[T]) -> list[T]:
 def _wrong_type(row: Mapping[str, Any], name: str, kind: type) -> SchemaError:
     if name not in row:
         return SchemaError(f"there is no column `{name}`, which every sample needs")
-    found = type(row[name])
+    actual = type(row[name])
     expected = _NAMES.get(kind, f"a {kind.__name__}")
-    problem = f"`{name}` is of type `{found.__name__}` where {expected} is expected"
-    if found.__module__.partition(".")[0] in _FORMATS:
+    problem = f"`{name}` is of type `{actual.__name__}` where {expected} is expected"
+    if actual.__module__.partition(".")[0] in _FORMATS:
         problem += "; take rows of `dataset.with_format(None)`"
     return SchemaError(problem)
 
 
-def _each(
+def _decode_list(
     row: Mapping[str, Any], name: str, decode: Callable[[dict[str, Any]], T]
 ) -> tuple[T, ...]:
     items: list[T] = []
@@ -144,34 +144,41 @@ def _each(
 
 
 def _inputs_from_row(row: Mapping[str, Any]) -> tuple[Input, ...]:
-    inputs = list(_each(row, "inputs", _input_from_row))
-    # Null where there is nothing in it, and missing in older tables.
+    inputs = list(_decode_list(row, "inputs", _input_from_row))
+    # Null if empty, and missing in older tables.
     decimals = _get_optional(row, "decimal_elements", dict)
     if decimals is not None:
         for index, data in unpack_decimals(decimals).items():
             if index >= len(inputs):
                 raise SchemaError(f"`decimal_elements` names the input {index}, which is not there")
-            each = inputs[index]
-            if each.data is not None or each.value.dtype != "float32":
+            argument = inputs[index]
+            if argument.data is not None or argument.value.dtype != "float32":
                 raise SchemaError(
                     f"`decimal_elements` holds elements of the input {index}, which has others or "
                     "is not of float32"
                 )
-            inputs[index] = dataclasses.replace(each, data=data)
+            inputs[index] = dataclasses.replace(argument, data=data)
     if row.get("repeated_elements") is not None:
         repeats = _get(row, "repeated_elements", list)
-        for index, data in unpack_repeats(repeats, [each.data for each in inputs]):
+        for index, data in unpack_repeats(repeats, [argument.data for argument in inputs]):
             inputs[index] = dataclasses.replace(inputs[index], data=data)
-    # Null in tables that were written before there was such a column.
+    # Null in tables written before the column was added.
     if row.get("calibrated_inputs") is not None:
-        for index, statistics in _each(row, "calibrated_inputs", _calibrated_from_row):
+        for index, statistics in _decode_list(row, "calibrated_inputs", _calibrated_from_row):
             if not 0 <= index < len(inputs):
                 raise SchemaError(
                     f"`calibrated_inputs` names the input {index}, which is not there"
                 )
-            each = inputs[index]
+            argument = inputs[index]
             inputs[index] = make_input(
-                *(each.role, each.value, each.source_name, each.device, each.statistics, each.data),
+                *(
+                    argument.role,
+                    argument.value,
+                    argument.source_name,
+                    argument.device,
+                    argument.statistics,
+                    argument.data,
+                ),
                 calibrated=statistics,
             )
     return tuple(inputs)
@@ -194,7 +201,7 @@ _OP = operator.itemgetter(*_OP_NAMES)
 
 
 def _input_from_row(row: dict[str, Any]) -> Input:
-    """Return an input; what is not as in nearly all of them is read column by column."""
+    """Return an input: by a fast path in the common case, otherwise column by column."""
     try:
         dtype, shape, is_measured, role, source_name, device, data, stride, symbols = _INPUT(row)
         moments = _STATISTICS(row)
@@ -236,29 +243,29 @@ def _unusual_input_from_row(row: dict[str, Any]) -> Input:
 
 
 class _OpReader:
-    """Reads the operators of one row; results that are alike become one `Value`.
+    """A reader of the operators of one row that shares a `Value` among equal results.
 
-    A graph has few different results, and what is one object is looked at once (`invariants`).
+    A graph has few distinct results, and shared objects are checked only once (`invariants`).
     """
 
     def __init__(self) -> None:
         self._values: dict[Any, tuple[Value]] = {}
 
     def read(self, row: dict[str, Any]) -> Op:
-        """Return an operator; what is not as in nearly all of them is read column by column."""
+        """Return an operator: by a fast path in the common case, otherwise column by column."""
         try:
-            target, args, kwargs, module, given, results = _OP(row)
+            target, args, kwargs, module, indices, results = _OP(row)
         except KeyError:
-            target, args, kwargs, module, given, results = map(row.get, _OP_NAMES)
+            target, args, kwargs, module, indices, results = map(row.get, _OP_NAMES)
         if not type(target) is type(args) is type(kwargs) is type(module) is str:
             for name in ("target", "args", "kwargs", "module"):
                 _get(row, name, str)
-        if type(given) is not list or (given and set(map(type, given)) != _INTEGERS):
+        if type(indices) is not list or (indices and set(map(type, indices)) != _INTEGERS):
             _get_list(row, "operands", int)
-        if kwargs == "{}" and (plain := decode_plain(args, given)) is not None:  # pyright: ignore[reportArgumentType]
-            found = None if results is None else self._results(row, results)
-            return make_op(target, plain, (), found, module)
-        operands = iter(given)  # pyright: ignore[reportCallIssue, reportArgumentType] - a list
+        if kwargs == "{}" and (plain := decode_plain(args, indices)) is not None:  # pyright: ignore[reportArgumentType]
+            values = None if results is None else self._results(row, results)
+            return make_op(target, plain, (), values, module)
+        operands = iter(indices)  # pyright: ignore[reportCallIssue, reportArgumentType] - a list
         try:
             op = make_op(
                 target,
@@ -277,7 +284,7 @@ class _OpReader:
         if type(results) is list and len(results) == 1 and type(results[0]) is dict:
             get = results[0].get
             dtype, shape, stride = get("dtype"), get("shape"), get("stride")
-            # Equal is not enough where `True` and `1.0` equal 1.
+            # Types are checked too, because `True` and `1.0` equal 1.
             if (
                 type(dtype) is str
                 and type(shape) is list
@@ -289,12 +296,12 @@ class _OpReader:
                 )
             ):
                 key = dtype, *shape, None, *(stride or ()), stride is None
-                found = self._values.get(key)
-                if found is None:
+                values = self._values.get(key)
+                if values is None:
                     strides = None if stride is None else tuple(stride)
-                    found = self._values[key] = (Value(dtype, tuple(shape), strides),)
-                return found
-        return _each(row, "results", _value_from_row)
+                    values = self._values[key] = (Value(dtype, tuple(shape), strides),)
+                return values
+        return _decode_list(row, "results", _value_from_row)
 
 
 def _outputs_from_row(row: dict[str, Any]) -> Arg:
@@ -366,7 +373,7 @@ def _provenance_from_row(row: Mapping[str, Any]) -> Provenance:
         capture=_get(record, "capture", str),
         framework_version=_get(record, "framework_version", str),
         library_version=_get(record, "library_version", str),
-        # Files that were written before parts were cut out lack these two.
+        # Missing in files written before parts of graphs were supported.
         parent_ops=tuple(_get_list(row, "parent_ops", int)) if row.get("parent_ops") else (),
         num_occurrences=1
         if (count := _get_optional(row, "num_occurrences", int)) is None

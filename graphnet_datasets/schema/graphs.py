@@ -1,9 +1,9 @@
 """The `graphs` table: one row per graph.
 
-What people filter by is a plain column at the top, what they look at first being first; lists and
-the graph itself follow as nested columns. Files of this format version may have them in another
-order: columns are read by their names. A row is the sample, exactly, and columns derived from it,
-which another package fills and which may be null.
+Columns for filters are plain and at the top, most important first; lists and the graph itself
+follow as nested columns. Files of this format version may have another order, because columns are
+read by name. A row represents a sample exactly. Derived columns, filled by other packages, may be
+null.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ VALUE_FIELDS = [
     ("stride", pa.list_(pa.int64())),
     ("symbolic_stride", pa.list_(pa.string())),
 ]
-"""What is known of a value. `shape` and `stride` are concrete, at the sizes of the capture;
-`symbolic_shape` is null for a static shape and otherwise holds an expression for each symbolic
-dimension and null for each fixed one; `symbolic_stride` likewise."""
+"""The type of a value. `shape` and `stride` are concrete, at the sizes of the capture.
+`symbolic_shape` is null for a static shape; otherwise it has an expression for each symbolic
+dimension and null for each fixed one. `symbolic_stride` is similar."""
 
 INPUT_FIELDS = [
     ("role", pa.string()),
@@ -42,9 +42,9 @@ INPUT_FIELDS = [
     ("is_measured", pa.bool_()),
     ("data", pa.binary()),
 ]
-"""An argument of the graph. `is_measured` is null where there are no statistics at all; `data` is
-little-endian, row-major, and null where there is none, or it is in `decimal_elements`, or that of
-an earlier input (`repeated_elements`)."""
+"""An argument of the graph. `is_measured` is null without statistics. `data` is little-endian and
+row-major, and null if no elements are stored, or if they are in `decimal_elements` or equal those
+of an earlier input (`repeated_elements`)."""
 
 CALIBRATED_FIELDS = [
     ("input", pa.int32()),
@@ -53,8 +53,8 @@ CALIBRATED_FIELDS = [
     ("min", pa.float64()),
     ("max", pa.float64()),
 ]
-"""Statistics that calibration found, and the number of the input that is drawn by them; what was
-recorded of it stays in `inputs`."""
+"""Statistics found by calibration, and the number of the input to draw from them; the recorded
+statistics stay in `inputs`."""
 
 OP_FIELDS = [
     ("target", pa.string()),
@@ -64,11 +64,11 @@ OP_FIELDS = [
     ("results", pa.list_(pa.struct(VALUE_FIELDS))),
     ("module", pa.string()),
 ]
-"""A call of `target`. Values are numbered inputs first, then one per operator; `operands` are the
-numbers of those that the call uses, and `args` and `kwargs` are templates (see `templates`)."""
+"""A call of `target`. Values are numbered inputs first, then one per operator. `operands` are the
+numbers of the values used, and `args` and `kwargs` are templates (see `templates`)."""
 
 OUTPUT_STRUCTURE_FIELDS = [("operands", pa.list_(pa.int32())), ("structure", pa.string())]
-"""What the graph returns: the template of one argument, and the values that stand in it."""
+"""The result of the graph: the template of one argument, and the numbers of its values."""
 
 SYMBOL_FIELDS = [
     ("name", pa.string()),
@@ -98,7 +98,7 @@ CUSTOM_OPERATOR_FIELDS = [
     ("source", pa.string()),
     ("source_hash", pa.string()),
 ]
-"""An operator that the table lacks, with the Python text that defines it and its SHA-256."""
+"""An operator missing from the table, with the Python source that defines it and its SHA-256."""
 
 CHECK_FIELDS = [
     ("check", pa.string()),
@@ -106,11 +106,11 @@ CHECK_FIELDS = [
     ("reason", pa.string()),
     ("versions", pa.list_(pa.struct([("name", pa.string()), ("version", pa.string())]))),
 ]
-"""What one check of `validation` found: `passed`, `failed` or `skipped`, why, and the versions of
-the software that the outcome depends on."""
+"""The result of one check of `validation`: `passed`, `failed` or `skipped`, the reason, and the
+versions of the software on which it depends."""
 
 PROVENANCE_SCALARS = ("source", "model_name", "license", "mode", "parent_id")
-"""The parts of a sample's provenance that are columns of their own, for filters."""
+"""Provenance fields that are top-level columns, for filters."""
 
 ANALYSIS_COLUMNS = (
     "subtask",
@@ -125,17 +125,17 @@ ANALYSIS_COLUMNS = (
     "op_tags",
     "op_histogram",
 )
-"""Columns computed from the sample by `analysis`; null where nobody has computed them."""
+"""Columns computed from the sample by `analysis`; null if not computed."""
 
 CALIBRATION_COLUMNS = ("calibration", "calibrated_inputs")
-"""Columns that a calibration fills; null where nobody has made one."""
+"""Columns filled by calibration; null before it."""
 
 VALIDATION_COLUMNS = ("validation", "why_excluded")
-"""Columns that say what the checks of `validation` found; null where nobody has made them.
-`why_excluded` is null, too, for a sample that no check excludes."""
+"""Columns with the results of the checks of `validation`; null before validation. `why_excluded` is
+also null for a sample that no check excludes."""
 
 GROUP_COLUMNS = ("split_group", "split")
-"""Columns that follow from all graphs of a dataset together (`analysis.groups`)."""
+"""Columns that depend on all graphs of a dataset (`analysis.groups`)."""
 
 BUILD_COLUMNS = (
     "library",
@@ -149,23 +149,23 @@ BUILD_COLUMNS = (
     "is_truncated",
     "is_reimplementation",
 )
-"""Columns that say how a graph was made, for those that a catalog of models gave."""
+"""Columns that describe how a graph from a catalog of models was created."""
 
 PIECE_COLUMNS = ("piece_index", "num_pieces", "break_reason")
-"""Columns of the graphs of a model that breaks into several, which share `parent_id`; null for
-whole graphs."""
+"""Columns of the graphs of a model that breaks into several graphs, which share `parent_id`; null
+for whole graphs."""
 
 LATER_COLUMNS = frozenset(
     {*PIECE_COLUMNS, "weights_origin", "decimal_elements", "repeated_elements"}
 )
-"""Columns that files of this format version may lack; they are null where they do."""
+"""Columns that files of this format version may lack; they are read as null."""
 
 DERIVED_COLUMNS = BUILD_COLUMNS + GROUP_COLUMNS + ANALYSIS_COLUMNS + VALIDATION_COLUMNS
-"""All columns that are known of a graph and are not part of the sample."""
+"""All columns of a graph that are not part of the sample."""
 
 GRAPHS_SCHEMA = pa.schema(
     [
-        # what a viewer shows first: which graph it is, of what kind and how large
+        # shown first by viewers: which graph it is, of which kind and size
         ("id", pa.string()),
         ("task", pa.string()),
         ("subtask", pa.string()),
@@ -184,7 +184,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("split", pa.string()),
         ("source", pa.string()),
         ("license", pa.string()),
-        # how it was made
+        # how it was created
         ("library", pa.string()),
         ("library_version", pa.string()),
         ("overrides", pa.string()),
@@ -196,7 +196,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("is_truncated", pa.bool_()),
         ("is_reimplementation", pa.bool_()),
         ("calibration", pa.string()),
-        # what it belongs to
+        # related graphs
         ("split_group", pa.string()),
         ("family", pa.string()),
         ("structure_hash", pa.string()),
@@ -213,7 +213,7 @@ GRAPHS_SCHEMA = pa.schema(
         ("peak_memory_bytes", pa.int64()),
         ("why_excluded", pa.string()),
         ("schema_version", pa.int32()),
-        # lists, and the graph
+        # lists and the graph
         ("tags", pa.list_(pa.string())),
         ("parent_ops", pa.list_(pa.int32())),
         ("op_tags", pa.list_(pa.string())),
@@ -232,21 +232,21 @@ GRAPHS_SCHEMA = pa.schema(
     ],
     metadata=table_metadata("graphs"),
 )
-"""Columns of the `graphs` table. `dtype` is that of most elements of the tensors that the graph
-takes, weights included; `input_bytes` counts those tensors' bytes; `mode` is eval or train.
-`calibration` is `calibrated`, `unneeded`, `shared`, or null where nobody has tried. `parent_ops`
-are the positions of the operators of the graph `parent_id` that a part was cut out of, null for a
-whole graph; `num_occurrences` says how often a part occurs where equal ones were merged. `subtask`
-is what the model is for within its task (`analysis.subtasks`), `split_group` what nearly equal
-graphs share (`analysis.groups`) and `split` that of the group. `catalog_line` is the line of the
-builder's catalog, `overrides` (JSON) and `input_specification` are parts of it, `seed` is that of
-the model's buffers and of the example inputs, `model_source_hash` the SHA-256 of the module that
-defines the model's class; `is_truncated` says that it has fewer layers than published,
-`is_reimplementation` that the code of the model is this project's own. `weights_origin` is
-`initialised` where the statistics of weights were measured on weights drawn as the model's
-constructor draws them, and null where they are what initialisers declare, or come from elsewhere. A
-model that breaks gives several graphs: `parent_id` is its name, `piece_index` counts from 0,
-`num_pieces` is how many there are and `break_reason` says what ended the piece."""
+"""Columns of the `graphs` table. `dtype` is the dtype with the most elements over all input
+tensors, including weights; `input_bytes` is the size of these tensors; `mode` is eval or train.
+`calibration` is `calibrated`, `unneeded`, `shared`, or null if not tried. `parent_ops` are the
+positions of the operators in the graph `parent_id` from which a part was cut, null for a whole
+graph; `num_occurrences` counts the occurrences of merged equal parts. `subtask` is the purpose of
+the model within its task (`analysis.subtasks`). Nearly equal graphs share a `split_group`
+(`analysis.groups`), and `split` is that of the group. `catalog_line` is the line of the builder's
+catalog; `overrides` (JSON) and `input_specification` are parts of it. `seed` is that of the model's
+buffers and the example inputs. `model_source_hash` is the SHA-256 of the module that defines the
+model's class. `is_truncated` marks fewer layers than published, and `is_reimplementation` model
+code written by this project. `weights_origin` is `initialised` if the statistics of weights were
+measured on weights drawn by the model's constructor, and null if they were declared by initialisers
+or have another origin. A model that breaks yields several graphs: `parent_id` is its name,
+`piece_index` counts from 0, `num_pieces` is the number of graphs and `break_reason` the reason why
+the piece ended."""
 
 
 def graphs_features() -> datasets.Features:

@@ -1,7 +1,7 @@
 """The `runs` table: one row per timed run of one sample under one compiler.
 
-Latencies are in milliseconds, compile times in seconds, memory in bytes; a figure that was not
-taken is null. `status` is the phase in which a run ended, `reason` why it ended there.
+Latencies are in milliseconds, compile times in seconds, memory in bytes; figures that were not
+measured are null. `status` is the phase in which a run ended, `reason` the cause.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from .version import SCHEMA_VERSION, table_metadata
 
 
 class Status(enum.StrEnum):
-    """How a run ended."""
+    """The outcome of a run."""
 
     OK = "ok"
     """Timed and compared; whether it is correct at a tolerance t is `min_t <= t`."""
     OUTPUT_MISMATCH = "output_mismatch"
-    """The candidate gave another number of outputs, another shape or another dtype."""
+    """The candidate returned another number of outputs, another shape or another dtype."""
     RUN_FAILED = "run_failed"
     """The compiled callable raised, crashed, ran out of memory or out of time."""
     COMPILE_FAILED = "compile_failed"
     """Compilation raised, crashed, ran out of memory or out of time."""
     BASELINE_FAILED = "baseline_failed"
-    """The sample itself cannot be made or run under eager; never the compiler's fault."""
+    """The sample itself cannot be created or run under eager; never the compiler's fault."""
     HARNESS_FAILED = "harness_failed"
-    """The worker was lost before the baseline had run, twice, or the harness that wrote a log threw
-    its own times away: nothing is known of the sample."""
+    """The worker was lost twice before the baseline had run, or the harness of an imported log
+    discarded its own times: nothing is known about the sample."""
 
 
 class Reason(enum.StrEnum):
-    """Why a run ended before its end."""
+    """The cause of a failed run."""
 
     NONE = ""
     EXCEPTION = "exception"
@@ -45,16 +45,16 @@ class Reason(enum.StrEnum):
     DTYPE = "output_dtype"
     TYPE = "output_type"
     CONSTANT = "output_constant"
-    """The outputs, which hardly move with the inputs, do not do so in the way of eager's."""
+    """The outputs hardly change with the inputs, and not in the way of eager's outputs."""
     MUTATION = "input_mutation"
     TAMPERING = "tampering"
-    """The candidate replaced a part of what times it, or the parent saw other times."""
+    """The candidate replaced a part of the timing code, or the parent process saw other times."""
     NOT_FINITE = "not_finite"
-    """Eager's outputs hold NaN or infinities that the graph does not write itself."""
+    """Eager's outputs contain NaN or infinities that the graph does not write itself."""
     STALE = "stale"
-    """At another size or number the candidate repeats its answer to an earlier one."""
+    """At another size or number, the candidate repeats an earlier answer."""
     NOTHING_VARIES = "nothing_varies"
-    """Eager gives the same outputs on all inputs, so that a stored answer would be right."""
+    """Eager returns the same outputs for all inputs, so that a stored answer would be correct."""
 
 
 ERROR_CODES: dict[Status, int | None] = {
@@ -65,7 +65,7 @@ ERROR_CODES: dict[Status, int | None] = {
     Status.BASELINE_FAILED: None,
     Status.HARNESS_FAILED: None,
 }
-"""The report's error code c of each status; accuracy (c = 1) depends on t and is not a status."""
+"""The report's error code c per status; accuracy (c = 1) depends on t and is not a status."""
 
 PHASES = ("load", "baseline", "compile", "run", "judge")
 
@@ -112,10 +112,10 @@ JUDGED_FIELDS = pa.struct(
         ("candidate_hash", pa.string()),
     ]
 )
-"""The outputs of one call that were judged. `make_inputs(sample, seed)` gives its inputs, in mode
-`fresh` unless the seed is that of the run. `start` says which elements were taken (null: all; see
-`frameworks.outputs.excerpt_of`), `is_candidate_first` whether the call came first in its pair
-(null: it was not timed), and the hashes are of the elements of both arms."""
+"""The judged outputs of one call. `make_inputs(sample, seed)` returns its inputs, in mode `fresh`
+unless the seed is that of the run. `start` selects the compared elements (null for all; see
+`frameworks.outputs.excerpt_of`). `is_candidate_first` is the order within the pair (null if not
+timed). The hashes are of the elements of both arms."""
 
 VARIED_FIELDS = pa.struct(
     [
@@ -130,7 +130,7 @@ VARIED_FIELDS = pa.struct(
         ("message", pa.string()),
     ]
 )
-"""One call after a single compilation. `kind` is "base", "sizes" or "scalars": what differs from
+"""One call after a single compilation. `kind` is "base", "sizes" or "scalars", the difference from
 the first call. `sizes` and `scalars` are JSON objects by name. `verdict` is one of
 `benchmark.varied_calls.VERDICTS`, `min_t` and `max_abs_error` compare with eager on the same
 inputs, and `stale_t` is the smallest t at which eager's answer to another of the calls passes."""
@@ -144,13 +144,13 @@ DEVICE_STATE_FIELDS = pa.struct(
         ("throttle_reasons", pa.list_(pa.string())),
     ]
 )
-"""What a GPU's driver says of it at one moment; a figure that it does not give is null."""
+"""The state of a GPU reported by its driver at one moment; missing figures are null."""
 
 RUNS_SCHEMA = pa.schema(
     [
         ("schema_version", pa.int32()),
         ("run_id", pa.string()),
-        # which sample
+        # the sample
         ("sample_id", pa.string()),
         ("structure_hash", pa.string()),
         ("signature_hash", pa.string()),
@@ -162,7 +162,7 @@ RUNS_SCHEMA = pa.schema(
         ("framework", pa.string()),
         ("source", pa.string()),
         ("num_ops", pa.int64()),
-        # which arms, and how
+        # the arms and their settings
         ("compiler", pa.string()),
         ("compiler_version", pa.string()),
         ("compiler_source", pa.string()),
@@ -175,7 +175,7 @@ RUNS_SCHEMA = pa.schema(
         ("cache_mode", pa.string()),
         ("launch_mode", pa.string()),
         ("num_threads", pa.int32()),
-        # how it ended
+        # the outcome
         ("status", pa.string()),
         ("error_code", pa.int8()),
         ("phase", pa.string()),
@@ -245,7 +245,7 @@ RUNS_SCHEMA = pa.schema(
         ("num_varied_recompilations", pa.int64()),
         ("recompiles_each_call", pa.bool_()),
         ("warnings", pa.list_(pa.string())),
-        # where and when
+        # environment and time
         ("environment_id", pa.string()),
         ("environment", pa.string()),
         ("device_before", DEVICE_STATE_FIELDS),
@@ -311,11 +311,11 @@ LATER_COLUMNS = frozenset(
         "varied_verdict", "varied_message", "num_varied_recompilations", "recompiles_each_call",
     }
 )  # fmt: skip
-"""Columns that files of this format version may lack; they are null where they do."""
+"""Columns that files of this format version may lack; they are read as null."""
 
 
 def empty_run() -> dict[str, Any]:
-    """Return a row with every column null but the format version, to be filled."""
+    """Return a row to be filled, with every column null except the format version."""
     row: dict[str, Any] = dict.fromkeys(RUNS_SCHEMA.names)
     row["schema_version"] = SCHEMA_VERSION
     return row

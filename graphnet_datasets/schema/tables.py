@@ -1,8 +1,8 @@
-"""The one registry of what a dataset holds: kinds of rows (tables) and folders of them (configs).
+"""The registry of tables (kinds of rows) and configs (folders of them).
 
-A new kind of row is its Arrow schema, one `Table`, and one `Config` for each folder that holds it.
-Writing, laying out, loading, listing, pushing and the dataset card all read this registry, and
-nothing else names a table or a config.
+A new kind of row needs an Arrow schema, a `Table`, and a `Config` for each folder with such rows.
+Writing, layout, loading, listing, pushing and the dataset card use this registry; no other module
+names a table or a config.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     import datasets
 
 ALL = "all"
-"""The default config: every graph, of all configs that say so."""
+"""The default config: all graphs of configs with `is_in_all`."""
 
 EXCLUDED = "excluded"
-"""The config of graphs that failed a check, of all tasks. `all` leaves it out, so that nobody gets
-them without asking, here or with plain `datasets`."""
+"""The config of graphs of all tasks that failed a check. `all` leaves it out, so that nobody gets
+them unintentionally, here or with plain `datasets`."""
 
 TRUNCATED = "truncated"
-"""The config of graphs with fewer layers than their models were published with, of all tasks. `all`
-leaves it out, and nothing counts them."""
+"""The config of graphs of all tasks with fewer layers than their published models. `all` leaves it
+out, and no statistics include it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
     """A kind of row.
 
-    `rows` is what people call several of them. Two rows are the same where their `key` is, and
-    messages call a row by its `label`. `scalars` are the columns that a push reads of a repository
-    and that the card counts by; `counted_by` are those of them that the card's table groups by.
-    `order` is how rows of a split are sorted; `listed` are the columns that `graphnet list` shows.
-    `later` are columns that older files of this format version lack; they are null there. A row of
-    a table with `holds_samples` is a sample, which can be shown, run and transformed.
+    `rows` is the plural name of its rows. Rows are equal if their `key` is, and messages refer to a
+    row by its `label`. `scalars` are the columns that a push reads from a repository and that the
+    card uses; the card's table groups by `counted_by`. Rows of a split are sorted by `order`, and
+    `graphnet list` shows `listed`. `later` are columns that older files of this format version
+    lack, read as null. If `holds_samples`, rows are samples, which can be shown, run and
+    transformed.
     """
 
     name: str
@@ -69,11 +69,14 @@ class Table:
         named = {self.key, self.label, *self.scalars, *self.order, *self.listed}
         unknown = sorted(named - set(self.schema.names))
         if unknown:
-            raise ValueError(f"The table `{self.name}` names a column `{unknown[0]}` it lacks.")
+            raise ValueError(
+                f"The table `{self.name}` names a column `{unknown[0]}` it lacks. Use columns of "
+                "its schema."
+            )
         if not {self.key, self.label, "schema_version", *self.counted_by} <= set(self.scalars):
             raise ValueError(
                 f"`scalars` of the table `{self.name}` must hold its key, its label, "
-                "`schema_version` and what it is counted by."
+                "`schema_version` and the columns of `counted_by`."
             )
 
     def features(self) -> datasets.Features:
@@ -83,7 +86,7 @@ class Table:
         return datasets.Features.from_arrow_schema(self.schema)
 
     def empty_scalars(self) -> pa.Table:
-        """Return the columns `scalars` without a row."""
+        """Return an empty table with the columns `scalars`."""
         return pa.schema([self.schema.field(name) for name in self.scalars]).empty_table()
 
 
@@ -116,8 +119,8 @@ GRAPHS = Table(
         *("id", "framework", "task", "source", "kind", "family", "num_ops", "num_params", "flops"),
         *("dtype", "is_dynamic", "license"),
     ),
-    # Small enough that a filter skips most of a file, and a row is read in milliseconds; large
-    # enough that what repeats between graphs is still compressed together.
+    # Small enough that filters skip most of a file and a row is read in milliseconds, but large
+    # enough to compress repetitions between graphs.
     row_group_size=100,
     later=LATER_GRAPH_COLUMNS,
     holds_samples=True,
@@ -138,7 +141,7 @@ SUBGRAPHS = Table(
         *("id", "framework", "task", "num_ops", "num_params", "flops", "dtype", "num_occurrences"),
         *("num_families", "method"),
     ),
-    row_group_size=1000,  # they are a hundred times smaller than whole graphs
+    row_group_size=1000,  # rows are a hundred times smaller than whole graphs
     later=LATER_GRAPH_COLUMNS,
     holds_samples=True,
 )
@@ -146,7 +149,7 @@ COMPILER_BUGS = Table(
     "compiler_bugs",
     "graphs that show bugs of compilers",
     COMPILER_BUGS_SCHEMA,
-    key="id",  # graphs that differ in stored elements only share a signature
+    key="id",  # graphs that differ only in stored elements share a signature
     label="id",
     scalars=(
         *("schema_version", "id", "framework", "task", "source", "license", "num_ops"),
@@ -214,7 +217,7 @@ TUNING_TASKS = Table(
     counted_by=("family",),
     order=("family", "flops", "task_id"),
     listed=("task_id", "task_name", "family", "arg_shapes", "flops", "bytes"),
-    row_group_size=100,  # a workload's text takes tens of kilobytes
+    row_group_size=100,  # a workload takes tens of kilobytes
 )
 
 TUNING_RECORDS = Table(
@@ -263,7 +266,7 @@ TABLES: dict[str, Table] = {
         *(FAILURES, DUPLICATES),
     )
 }
-"""Every kind of row, by name."""
+"""All tables by name."""
 
 CONFIGS: dict[str, Config] = {
     config.name: config
@@ -284,11 +287,11 @@ CONFIGS: dict[str, Config] = {
         Config("duplicates", DUPLICATES, "captured graphs that equal others, and are left out"),
     )
 }
-"""Every config that this library knows, by name."""
+"""All registered configs by name."""
 
 
 def config_named(name: str) -> Config:
-    """Return a config; one that nobody registered is a folder of graphs that `all` takes in.
+    """Return a config; an unregistered name is a folder of graphs that `all` includes.
 
     >>> config_named("runs").table.key, config_named("mine").is_in_all
     ('run_id', True)
@@ -297,7 +300,7 @@ def config_named(name: str) -> Config:
 
 
 def table_of_file(path: str) -> Table:
-    """Return what the rows of a dataset's file are, by the folder it lies in.
+    """Return the table of a dataset's file, determined by its folder.
 
     >>> table_of_file("cv/train-0000.parquet").name
     'graphs'
@@ -306,13 +309,13 @@ def table_of_file(path: str) -> Table:
 
 
 def table_of_schema(schema: pa.Schema) -> Table:
-    """Return the table whose key and label a file's columns hold; `graphs` where none fits.
+    """Return the table whose scalars are all among a file's columns, `graphs` by default.
 
     >>> table_of_schema(RUNS_SCHEMA).name
     'runs'
     """
     fitting = [table for table in TABLES.values() if set(table.scalars) <= set(schema.names)]
-    # A table may hold another one's scalars too: the one that shares most columns is meant.
+    # Of several such tables, choose the one with the most columns in common.
     shared = {table.name: len({*table.schema.names} & {*schema.names}) for table in fitting}
     return max(fitting, key=lambda table: shared[table.name], default=GRAPHS)
 

@@ -185,7 +185,7 @@ def _decode(tree: Any, depth: int) -> Any:
     kind = type(tree)
     if kind is not list and kind is not dict:
         return tree
-    # One more than a sample allows: what is written as an object may be a leaf.
+    # One level more than in a sample, because an object may represent a leaf.
     if depth > MAX_NESTING:
         raise SchemaError(f"An argument template nests deeper than {MAX_NESTING} levels.")
     if kind is list:

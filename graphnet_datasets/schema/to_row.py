@@ -132,9 +132,15 @@ def _input_to_row(sample: Sample, argument: Input, data: bytes | None) -> dict[s
 def _calibrated_to_row(sample: Sample) -> list[dict[str, Any]] | None:
     """Return the calibrated statistics, or None without any, as in older files."""
     return [
-        {"input": index, "mean": each.mean, "std": each.std, "min": each.min, "max": each.max}
-        for index, each in enumerate(each.calibrated for each in sample.inputs)
-        if each is not None
+        {
+            "input": index,
+            "mean": statistics.mean,
+            "std": statistics.std,
+            "min": statistics.min,
+            "max": statistics.max,
+        }
+        for index, statistics in enumerate(argument.calibrated for argument in sample.inputs)
+        if statistics is not None
     ] or None
 
 

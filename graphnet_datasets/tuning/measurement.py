@@ -123,22 +123,22 @@ class Measurement:
 
     @property
     def is_ok(self) -> bool:
-        """Whether it was built, is correct and was timed."""
+        """True if the candidate was built, is correct and was timed."""
         return self.status == TrialStatus.OK
 
     @property
     def latency_ms(self) -> float:
-        """The median of the repetitions, milliseconds a call; infinite where the trial failed."""
+        """The median of the repetitions in milliseconds per call; infinite for a failure."""
         return statistics.median(self.times_ms) if self.times_ms else math.inf
 
     @property
     def trace_hash(self) -> str:
-        """What proposals, records and replays know the candidate by."""
+        """The hash that identifies the candidate in proposals, records and replays."""
         return trace_hash(self.trace_json)
 
     @property
     def candidate(self) -> Candidate:
-        """The candidate that was measured."""
+        """The measured candidate."""
         return Candidate(
             self.task_id, self.trace_json, self.origin, self.predicted, self.predicted_std
         )

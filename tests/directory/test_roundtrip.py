@@ -226,14 +226,14 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         read_directory(tmp_path / "absent")
     assert str(caught.value) == (
-        f"There is no directory `{tmp_path / 'absent'}`. Give the directory of a GraphNet sample, "
-        "which holds `model.py` and `graph_net.json`."
+        f"There is no directory `{tmp_path / 'absent'}`. Pass the directory of a GraphNet sample, "
+        "which contains `model.py` and `graph_net.json`."
     )
     with pytest.raises(DatasetNotFoundError) as caught:
         read_directory(tmp_path)
     assert str(caught.value) == (
-        f"The directory `{tmp_path}` holds no GraphNet sample: it has neither `model.py` nor a "
-        "folder `subgraph_0`."
+        f"The directory `{tmp_path}` has no GraphNet sample: it has neither `model.py` nor a "
+        "folder `subgraph_0`. Choose another directory."
     )
     for name in ("model.py", "weight_meta.py", "graph_net.json"):
         written = write_directory(RELU, tmp_path / name.partition(".")[0])

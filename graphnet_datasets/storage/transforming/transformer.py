@@ -151,7 +151,7 @@ class _Transformer:
 
     @property
     def can_do_without_run(self) -> bool:
-        """Whether no step needs to run a sample."""
+        """True if no step needs to run a sample."""
         return not any(step.transform.needs_run for step in self.steps)
 
     def find_finished(self) -> TransformReport | None:
