@@ -137,7 +137,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     with pytest.raises(SchemaError) as caught:
         RunStore(tmp_path)
     assert str(caught.value).startswith(f"`{part}` is not a complete Parquet file (")
-    assert str(caught.value).endswith("Delete it and run again; the other records stay.")
+    assert str(caught.value).endswith("Delete it and run again; the other records are kept.")
 
 
 def test_another_format_version_is_refused(tmp_path: Path) -> None:

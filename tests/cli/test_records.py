@@ -38,7 +38,7 @@ def test_features_need_no_tvm_and_a_directory_no_slash(
         assert set(arrays["task"]) == {task.task_id for task in TASKS}
     assert "exists" in call("records", "export", pool, "--out", "rows.npz", exit_code=1).stderr
     found = call("records", "export", pool, "--out", "b.npz", "--splits-by", "size", exit_code=1)
-    assert "There are splits by family, task, random" in found.stderr
+    assert "`splits_by` must be one of family, task, random" in found.stderr
     assert not (tmp_path / "b.npz").exists()
 
 

@@ -84,7 +84,7 @@ def test_the_list_of_the_demo_names_embedded_graphs_of_all_tasks() -> None:
 def test_what_cannot_be_chosen_is_said(dataset: Path, tmp_path: Path) -> None:
     words = ("select", "--dataset", dataset)
     said = call(*words, "--cover", "shape", exit_code=1).stderr
-    assert "Nothing is called `shape`" in said and "`shapes`" in said
+    assert "Unknown kind `shape`" in said and "`shapes`" in said
     said = call(*words, "--min-ops", "9999", exit_code=1).stderr
     assert "No sample is left to choose from." in said
     said = call("select", "--predict", tmp_path / "none", exit_code=1).stderr

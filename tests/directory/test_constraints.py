@@ -67,8 +67,8 @@ def test_an_empty_file_declares_nothing() -> None:
         ("dynamic_dim_constraint_input_shapes = [\n    (S0, 'x'),\n]\n", 10, "this is not a shape "
          "with the name of its input"),
         ("dynamic_dim_constraint_input_shapes = [\n    ([S0.real], 'x'),\n]\n", 10, "`S0.real` is "
-         "not a symbolic dimension: `Attribute` is outside the grammar (integers, symbols, + - * "
-         "// % **, Max, Min, FloorDiv, CeilDiv, Mod)"),
+         "not a symbolic dimension: `Attribute` is outside the grammar. Use integers, symbols, "
+         "+ - * // % **, Max, Min, FloorDiv, CeilDiv and Mod"),
         ("Max = Symbol('Max')\n", 10, "`Max` cannot name a symbol"),
     ],
 )  # fmt: skip

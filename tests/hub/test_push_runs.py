@@ -52,6 +52,6 @@ def test_run_records_of_another_kind_are_refused() -> None:
     with pytest.raises(FormatVersionError) as caught:
         push_runs([run_record("a", schema_version=2)], REPO)
     assert str(caught.value) == (
-        "These records of timed runs are of format version 2; this library writes 1. Push them "
+        "The records of timed runs have format version 2; this library writes 1. Push them "
         "with the release of `graphnet-datasets` that created them."
     )

@@ -66,8 +66,8 @@ def test_a_branch_that_never_rests_is_given_up(hub: Hub, monkeypatch: pytest.Mon
     with pytest.raises(PushError) as caught:
         push(chains("cv", [2]), REPO)
     assert str(caught.value) == (
-        f"`{REPO}` got other commits during each of 2 attempts. Push again when fewer writers are "
-        "at work."
+        f"`{REPO}` received other commits during each of 2 attempts. Push again when fewer "
+        "writers are active."
     )
     assert files(hub) == before
 

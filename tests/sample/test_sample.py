@@ -121,8 +121,8 @@ def test_refs_are_found_and_mapped_in_order() -> None:
         ),
         (
             {"custom_operators": (CustomOperator("aten::relu", "()", "", "0" * 64),)},
-            "In sample `example/linear`, the custom operator `aten::relu` has the name of an "
-            "operator of torch itself.",
+            "In sample `example/linear`, the custom operator `aten::relu` has a name "
+            "reserved for torch's own operators.",
         ),
         (
             {"custom_operators": (CustomOperator("mylib::scale", "()", "", "0" * 64),) * 2},
@@ -163,8 +163,8 @@ def nested(depth: int) -> Any:
         (2**63, "has an integer beyond 64 bits"),
         ("x" * 10_001, "has a string of more than 10000 characters"),
         (nested(33), "nests arguments deeper than 32 levels"),
-        (DictArg((("a", 1), ("a", 2))), "has a dictionary with one key twice"),
-        (DictArg(((1, 2),)), "has a dictionary with a key that is not text"),  # type: ignore[arg-type]
+        (DictArg((("a", 1), ("a", 2))), "has a dictionary with a repeated key"),
+        (DictArg(((1, 2),)), "has a dictionary with a key that is not a string"),  # type: ignore[arg-type]
         (ListArg((Ref(9),)), "uses value 9, which does not exist there (it may use 0 to 2)"),
         (Named("module", "os"), None),
         (Named("dtype", "float32); import os"), None),

@@ -163,7 +163,7 @@ def test_a_protocol_that_nobody_knows_says_so() -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         load_dataset("carrier-pigeon://graphs", split="train")
     assert str(caught.value) == (
-        "`carrier-pigeon://graphs` cannot be reached: Protocol not known: carrier-pigeon. Write "
+        "`carrier-pigeon://graphs` cannot be reached: Protocol not known: carrier-pigeon. Use "
         "`s3://…`, `gs://…`, `memory://…` or another protocol of `fsspec`."
     )
 

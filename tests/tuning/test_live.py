@@ -229,7 +229,7 @@ def test_an_input_that_was_written_to_is_wrong() -> None:
 def test_tasks_of_other_machines_are_refused() -> None:
     made = Task("a", "{}", '{"kind": "llvm", "mcpu": "apple-m1"}', "matmul", "matmul", (), ())
     assert foreign(target_of(made), "znver4") == (
-        "is for the processor `apple-m1`, and this one is `znver4`"
+        "is for the processor `apple-m1`, but this machine has `znver4`"
     )
     with pytest.raises(TuningError, match="is for the processor `apple-m1`"):
         LiveMeasurer([made], mcpu="znver4")

@@ -111,8 +111,8 @@ def test_a_graph_that_gives_nan_on_any_inputs_is_named_and_one_that_masks_is_not
     ]
     found = calibrate_rows([each.to_row() for each in rows], jobs=1)
     reasons = {each.row["id"]: each.reason for each in found}
-    assert "NaN elements. As a baseline the graph fails" in reasons["a/root"]
-    assert "infinite elements. As a baseline the graph fails" in reasons["a/power"]
+    assert "NaN elements. The graph fails as a baseline" in reasons["a/root"]
+    assert "infinite elements. The graph fails as a baseline" in reasons["a/power"]
     assert reasons["a/mask"] == reasons["a/plain"] == ""
 
 
