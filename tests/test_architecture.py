@@ -24,6 +24,7 @@ ORDER = [
         "terminal",
         "user_cache",
         "verbosity",
+        "operators",
         "sample",
     },
     {"schema", "inputs", "isolation"},

@@ -23,12 +23,12 @@ from graphnet_datasets.frameworks.torch.building.unchecked import (
     why_unchecked,
 )
 from graphnet_datasets.frameworks.torch.operators import Operator, all_names, lookup, resolve
-from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
 from graphnet_datasets.frameworks.torch.operators import is_checked as checked
 from graphnet_datasets.frameworks.torch.operators.schema import check_keywords, keywords_of
 from graphnet_datasets.frameworks.torch.walking.costly_calls import check_call
 from graphnet_datasets.frameworks.torch.walking.known_numbers import why_unknown
 from graphnet_datasets.frameworks.torch.walking.operands import check_operands
+from graphnet_datasets.operators import OperatorNames
 from graphnet_datasets.sample import Op
 from graphnet_datasets.sample.arguments import ListArg, Ref
 from graphnet_datasets.sample.arguments import Named as RowNamed
@@ -72,7 +72,7 @@ def set_up() -> None:
 def names() -> tuple[str, ...]:
     """Return every operator of the table that the installed torch has, but those with states."""
     found = dict.fromkeys(map(_canonical, all_names()))
-    for packet in sorted(operators_aten.ATEN):
+    for packet in sorted(OperatorNames("aten")):
         found |= dict.fromkeys(_overloads(packet))
     return tuple(sorted(name for name in found if name and _exists(name)))
 

@@ -13,6 +13,7 @@ import functools
 
 from ..errors import SampleError, UnknownOperatorError, raises_only
 from ..frameworks import module
+from ..operators import OperatorNames
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
 from ..sample.targets import base_name
@@ -25,23 +26,9 @@ NO_COMPUTATION = frozenset(
 )
 """Calls that tracers record although they neither compute nor change how others compute."""
 
-_SHARING_NAMES = """
-view view_as reshape reshape_as _reshape_alias _unsafe_view transpose t T mT H mH adjoint
-permute movedim moveaxis swapaxes swapdims squeeze unsqueeze expand expand_as broadcast_to
-broadcast_tensors getitem __getitem__ chunk unsafe_chunk split unsafe_split split_with_sizes
-unsafe_split_with_sizes split_with_num tensor_split hsplit vsplit dsplit unbind select narrow
-slice strided_slice diagonal unfold as_strided unflatten flatten ravel real imag data grad
-contiguous to type type_as float double half bfloat16 int long short bool char byte cfloat
-cdouble cpu cuda cast detach alias lift_fresh view_as_real view_as_complex positive pos conj
-resolve_conj resolve_neg atleast_1d atleast_2d atleast_3d meshgrid einsum values indices
-dropout dropout1d dropout2d dropout3d alpha_dropout feature_dropout feature_alpha_dropout
-native_dropout pad _add_batch_dim _remove_batch_dim assign share_data
-"""
-_SHARING = frozenset(_SHARING_NAMES.split())
-"""Operators whose result may be, or share memory with, their first argument."""
+_SHARING = OperatorNames("shares")
 
-_SHARING_ALL = frozenset({"einsum", "meshgrid", "broadcast_tensors"})
-"""Those whose results may share memory with any of their arguments."""
+_SHARING_ALL = OperatorNames("shares_all")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from ..operators import OperatorNames, OperatorValues
 from ..sample import Op, Sample
 from ..sample.arguments import ListArg, Ref, iterate_leaves, iterate_refs
 from ..sample.targets import base_name
@@ -123,15 +124,8 @@ def keys_sample(sample: Sample, orders: Orders) -> Sample:
     return dataclasses.replace(sample, outputs=outputs)
 
 
-_SAME_ELEMENTS = frozenset(
-    {"alias", "clone", "contiguous", "cpu", "cuda", "detach", "int", "lift_fresh", "long", "to",
-     "_to_copy"}
-)  # fmt: skip
-"""Operators whose result has the elements of their first argument, in the same places."""
-_VIEWS = _SAME_ELEMENTS | {
-    "expand", "flatten", "getitem", "permute", "reshape", "select", "slice", "squeeze", "t",
-    "transpose", "unflatten", "unsqueeze", "view",
-}  # fmt: skip
+_SAME_ELEMENTS = OperatorNames("same_elements")
+_SAME_KEYS = OperatorNames("same_keys")
 
 
 def _flows(
@@ -205,7 +199,9 @@ def _are_exact(sample: Sample, value: int) -> bool:
         results = op.results or ()
         if len(results) == 1 and results[0].dtype and "float" not in results[0].dtype:
             return "complex" not in results[0].dtype
-        if base_name(op.target) not in _VIEWS or not op.args or not isinstance(op.args[0], Ref):
+        name = base_name(op.target)
+        is_view = name in _SAME_ELEMENTS or name in _SAME_KEYS
+        if not is_view or not op.args or not isinstance(op.args[0], Ref):
             return False
         value = op.args[0].index
     return True
@@ -214,13 +210,13 @@ def _are_exact(sample: Sample, value: int) -> bool:
 def _open_order(sample: Sample, position: int, op: Op) -> OpenOrder | None:
     """Return the open order of an operator, None if it specifies its order."""
     name = base_name(op.target)
-    if name not in _READERS or (not op.args and not op.kwargs):
+    if name not in _ORDERS or (not op.args and not op.kwargs):
         return None
     arguments = _Arguments(op)
     keys = arguments.get(0, "input", "self", "x")
     if not isinstance(keys, Ref):
         return None
-    columns = _READERS[name](sample.framework, op.target, arguments)
+    columns = _READERS[_ORDERS[name]](sample.framework, op.target, arguments)
     if columns is None:
         return None
     if columns.get("dim", 0) is not None and type(columns.get("dim", 0)) is not int:
@@ -448,31 +444,10 @@ def _numbers(size: Any, count: int) -> tuple[int, ...] | None:
 
 
 _READERS: dict[str, Any] = {
-    "argsort": _argsort,
-    "sort": _sort,
-    "topk": _topk,
-    "kthvalue": _kthvalue,
-    "mode": _mode,
-    "median": _median,
-    "nanmedian": _median,
-    "cummax": _cumulative,
-    "cummin": _cumulative,
-    "argmax": _arg_extreme,
-    "argmin": _arg_extreme,
-    "max": _extreme,
-    "min": _extreme,
-    "unique": _unique,
-    "_unique": _unique,
-    "_unique2": _unique,
-    "unique_dim": _unique_dim,
-    **{
-        f"{name}{count}d{ending}": reader
-        for name, reader in (
-            ("max_pool", _max_pool),
-            ("adaptive_max_pool", _adaptive_max_pool),
-            ("fractional_max_pool", _fractional_max_pool),
-        )
-        for count in (1, 2, 3)
-        for ending in ("", "_with_indices", "_with_index")
-    },
+    reader.__name__.removeprefix("_"): reader
+    for reader in (
+        *(_argsort, _sort, _topk, _kthvalue, _mode, _median, _cumulative, _arg_extreme, _extreme),
+        *(_unique, _unique_dim, _max_pool, _adaptive_max_pool, _fractional_max_pool),
+    )
 }
+_ORDERS = OperatorValues("order")

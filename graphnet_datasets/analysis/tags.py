@@ -6,6 +6,7 @@ import collections
 import re
 
 from ..errors import SampleError, raises_only
+from ..operators import OperatorNames
 from ..sample import Sample
 from ..sample.arguments import iterate_refs
 from ..sample.targets import base_name
@@ -23,8 +24,6 @@ _WORDS = {
     "convolution": r"conv(olution)?(_?transpose)?\d?d?$|convolution|conv[123]d|depthwise_conv",
     "embedding": r"embedding",
     "fourier": r"^_?fft|^[ih]?r?fft|fft[123n]?$|^i?stft$",
-    "matmul": r"^(b?mm|matmul|imatmul|__matmul__|linear|(add|badd|addb|b)b?mm|mv|einsum|bilinear"
-    r"|tensordot|inner|chain_matmul|_?(int|scaled|grouped|scaled_grouped)_mm)$",
     "moe": r"grouped_mm",
     "norm": r"norm(_|\d|$)|_norm_|normalize",
     "pooling": r"pool",
@@ -35,19 +34,13 @@ _WORDS = {
 }
 _PATTERNS = {tag: re.compile(pattern) for tag, pattern in _WORDS.items()}
 
-_VECTOR_NORMS = frozenset({"norm", "vector_norm", "matrix_norm", "linalg_vector_norm", "p_norm"})
-"""Norms of a vector, which are not normalisations."""
+_MATMULS = OperatorNames("matmul")
+_VECTOR_NORMS = OperatorNames("vector_norm")
 
 _EXPERTS = re.compile(r"(^|[._])(moe|experts?|router)([._]|$)")
-_DISPATCH = frozenset({"one_hot", "index_add", "index_add_", "bincount", "histc"})
-"""What follows the choice of experts by `topk` where each expert takes its tokens."""
+_DISPATCH = OperatorNames("dispatches")
 
-_PASSES_ON_NAMES = """
-    to type type_as float half bfloat16 dropout _to_copy view reshape transpose permute contiguous
-    expand unsqueeze squeeze clone cast mul div truediv imul add iadd sub masked_fill masked_fill_
-    where clamp nan_to_num getitem flatten unflatten scale _unsafe_view
-"""
-_PASSES_ON = frozenset(_PASSES_ON_NAMES.split())
+_PASSES_ON = OperatorNames("passes_on")
 _MAX_STEPS = 8
 
 
@@ -70,6 +63,8 @@ def op_tags(sample: Sample) -> list[str]:
         for tag, pattern in _PATTERNS.items()
         if any(pattern.search(name) for name in different - _VECTOR_NORMS)
     }
+    if any(name in _MATMULS for name in different):
+        tags.add("matmul")
     effects = "".join(classify(sample.framework, op) for op in set(sample.ops))
     tags |= {tag for letter, tag in _EFFECTS.items() if letter in effects}
     if sample.is_dynamic:
@@ -102,14 +97,13 @@ def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
 
 def _has_softmax_between_products(sample: Sample, names: list[str]) -> bool:
     num_inputs = len(sample.inputs)
-    products = _PATTERNS["matmul"]
     # Values that a product gives, at most so many operators behind it; then those of a softmax.
     after_product: dict[int, int] = {}
     after_softmax: dict[int, int] = {}
     for position, (op, name) in enumerate(zip(sample.ops, names, strict=True)):
         value = num_inputs + position
         refs = list(iterate_refs((op.args, op.kwargs)))
-        is_product = products.search(name) is not None and name != "linear"
+        is_product = name in _MATMULS and name != "linear"
         if is_product:
             if any(ref in after_softmax for ref in refs):
                 return True

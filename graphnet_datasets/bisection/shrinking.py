@@ -13,24 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ..errors import GraphNetError
 from ..frameworks import find_results
 from ..frameworks.results import Observed, Result
+from ..operators import OperatorNames
 from ..sample import Input, Op, Sample, Value
 from ..sample.arguments import Arg, DictArg, ListArg, Ref, SliceArg, iterate_refs
 from ..sample.targets import base_name
 from .elements import beginning_of
 from .trials import Piece
 
-SIZED = frozenset(
-    {
-        *("view", "reshape", "expand", "repeat", "unflatten", "split", "split_with_sizes"),
-        *("narrow", "arange", "zeros", "ones", "full", "empty", "new_zeros", "new_ones"),
-        *("new_full", "new_empty", "broadcast_to", "getitem", "layer_norm", "rms_norm", "_to_copy"),
-        *("interpolate", "adaptive_avg_pool2d", "native_layer_norm", "_unsafe_view", "resize"),
-        *("multi_head_attention_forward", "_transformer_encoder_layer_fwd"),
-        *("_native_multi_head_attention"),
-        *("tile", "slice", "select", "as_strided", "unfold", "fold", "rand", "randn", "linspace"),
-    }
-)
-"""Operators among whose numbers there are sizes of tensors."""
+SIZED = OperatorNames("sized")
 _KEEPING = frozenset({"view", "reshape", "_unsafe_view"})
 """Those that give as many elements as they take, which the walk over shapes believes."""
 SMALLEST = (1, 2, 3)

@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..operators import OperatorNames, OperatorValues
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
 from .columns import Columns, Cut, cut_of
-from .consumers import operand, ref_of, short_name
+from .consumers import operand, parse_place, ref_of, short_name
 from .keeping import once_per_sample
 from .terms import SUBTRACTING, is_whole
 
@@ -37,50 +38,15 @@ class Boxes(NamedTuple):
     num_images: int | None = None
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+_KEEPING = OperatorNames("box_columns")
+_SPLITTING = OperatorNames("splits")
+_UNBINDING = OperatorNames("unbinds")
 
-
-_KEEPING = _words(
-    """
-    to float half double bfloat16 type_as cast _to_copy clone contiguous detach assign alias
-    share_data lift_fresh gather index_select index gather_nd masked_select cat concat concatenate
-    view reshape unsqueeze squeeze expand expand_as broadcast_to repeat tile flatten stack clip
-    clamp clamp_min clamp_max relu sigmoid scale mul imul multiply div divide truediv add iadd
-    max min maximum minimum where pad _unsafe_view __add__ __mul__
-    """
-)
-"""Operators whose result has the columns of their operands, if its last axis is as long."""
-_SPLITTING = _words("split split_with_num chunk split_with_sizes tensor_split")
-_UNBINDING = _words("unbind unstack")
-
-_TAKING: Mapping[str, Mapping[str, tuple[int, str]]] = {
-    "torch": {
-        **dict.fromkeys(("roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool"), (1, "boxes")),
-        **dict.fromkeys(
-            ("nms", "batched_nms", "box_area", "clip_boxes_to_image", "remove_small_boxes",
-             "masks_to_boxes"), (0, "boxes"),
-        ),
-        **dict.fromkeys(
-            ("box_iou", "generalized_box_iou", "distance_box_iou", "complete_box_iou"),
-            (0, "boxes1"),
-        ),
-    },
-    "paddle": {
-        **dict.fromkeys(("roi_align", "roi_pool", "psroi_pool"), (1, "boxes")),
-        "distribute_fpn_proposals": (0, "fpn_rois"),
-        "collect_fpn_proposals": (0, "multi_level_rois"),
-        "generate_proposals": (3, "anchors"),
-        "box_coder": (0, "prior_box"),
-        "box_clip": (0, "input"),
-        "iou_similarity": (0, "x"),
-        **dict.fromkeys(("multiclass_nms3", "matrix_nms"), (0, "bboxes")),
-        "nms": (0, "x"),
-    },
-}  # fmt: skip
-"""Operators that take boxes, and where they have them."""
-_PAIRING = _words("box_iou generalized_box_iou distance_box_iou complete_box_iou iou_similarity")
-"""Those whose next operand holds boxes too."""
+_TAKING: Mapping[str, Mapping[str, str]] = {
+    "torch": OperatorValues("torch_boxes"),
+    "paddle": OperatorValues("paddle_boxes"),
+}
+_PAIRING = OperatorNames("box_pairs")
 
 
 @once_per_sample
@@ -197,9 +163,10 @@ class _Search:
 
     def _note_taken(self, name: str, op: Op) -> None:
         """Note the boxes that an operator takes as such."""
-        place = _TAKING.get(self.sample.framework, {}).get(name)
-        if place is None:
+        text = _TAKING.get(self.sample.framework, {}).get(name)
+        if text is None:
             return
+        place = parse_place(text)
         places = [place]
         if name in _PAIRING:
             places.append((1, "y" if place[1] == "x" else "boxes2"))

@@ -8,8 +8,10 @@ operand is known to be an index.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 
+from ..operators import OperatorNames, OperatorValues
 from ..sample import Op
 from ..sample.arguments import Arg, ListArg, Ref
 from ..sample.targets import base_name
@@ -30,90 +32,27 @@ class Indexing:
     count: tuple[int, str] | None = None
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_BY_AXIS = Indexing(((2, "index"),), (0, "input"), (1, "dim"))
-_BY_LAST = Indexing(((1, "index"),), (0, "x"), (2, "axis"))
-_OF_TORCH: Mapping[str, Indexing] = {
-    "embedding": Indexing(((0, "input"),), (1, "weight")),
-    "aten.embedding": Indexing(((1, "indices"),), (0, "weight")),
-    "embedding_bag": Indexing(((0, "input"),), (1, "weight")),
-    "aten.embedding_bag": Indexing(((1, "indices"),), (0, "weight")),
-    **dict.fromkeys(
-        ("gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add",
-         "index_copy", "index_fill", "index_reduce"), _BY_AXIS,
-    ),
-    "take_along_dim": Indexing(((1, "indices"),), (0, "input"), (2, "dim")),
-    "one_hot": Indexing(((0, "tensor"),), count=(1, "num_classes")),
-    "cross_entropy": Indexing(((1, "target"),), (0, "input"), 1),
-    "nll_loss": Indexing(((1, "target"),), (0, "input"), 1),
-}  # fmt: skip
-_OF_PADDLE: Mapping[str, Indexing] = {
-    "embedding": Indexing(((0, "x"),), (1, "weight")),
-    "gather": _BY_LAST,
-    "index_select": _BY_LAST,
-    "take_along_axis": Indexing(((1, "indices"),), (0, "arr"), (2, "axis")),
-    "put_along_axis": Indexing(((1, "indices"),), (0, "arr"), (3, "axis")),
-    "index_add": _BY_LAST,
-    "scatter": Indexing(((1, "index"),), (0, "x"), 0),
-    "one_hot": Indexing(((0, "x"),), count=(1, "num_classes")),
-    "send_u_recv": Indexing(((1, "src_index"), (2, "dst_index")), (0, "x"), 0),
-    "send_ue_recv": Indexing(((2, "src_index"), (3, "dst_index")), (0, "x"), 0),
-    "cross_entropy_with_softmax": Indexing(((1, "label"),), (0, "logits"), -1),
+_INDEXING: Mapping[str, Mapping[str, str]] = {
+    "torch": OperatorValues("torch_index"),
+    "paddle": OperatorValues("paddle_index"),
 }
-_INDEXING: Mapping[str, Mapping[str, Indexing]] = {"torch": _OF_TORCH, "paddle": _OF_PADDLE}
+_ATEN_INDEXING = OperatorValues("aten_index")
 
-ANY_INDEX = _words(
-    "getitem index index_put _index_put_impl gather_nd scatter_nd_add take put setitem"
-)
-"""Operators whose indices are tensors among their operands, one for each axis or in one column."""
+ANY_INDEX = OperatorNames("any_index")
 
-MOVING = _words(
-    """
-    view view_as reshape reshape_as transpose permute unsqueeze squeeze expand expand_as repeat tile
-    contiguous clone flatten ravel chunk split split_with_num unbind unstack select narrow slice
-    strided_slice flip roll cat concat concatenate stack to type_as long int short cast _to_copy
-    detach alias broadcast_to assign share_data t T mT movedim swapaxes unflatten pad clamp clip
-    clamp_min clamp_max abs hstack vstack masked_fill masked_fill_ where triu tril lift_fresh
-    reverse unfold as_strided _unsafe_view cpu cuda diagonal repeat_interleave getitem
-    """
-)
-"""Operators whose result holds elements of their operands, moved, repeated or left out."""
+MOVING = OperatorNames("moving")
 
-EQUALITIES = _words("eq ne equal not_equal isin __eq__ __ne__")
-ORDERS = _words("lt le gt ge less_than less_equal greater_than greater_equal less greater")
-"""Comparisons; with a number they come out the same while elements stay on their side of it."""
+EQUALITIES = OperatorNames("equality")
+ORDERS = OperatorNames("ordering")
 
-TO_FLOAT = _words("float half double bfloat16 truediv true_divide divide exp sin cos")
-"""Operators whose result is floating-point, whatever their operands."""
+TO_FLOAT = OperatorNames("to_float")
 
-SHAPE_GIVING = _words(
-    """
-    nonzero argwhere masked_select unique unique_consecutive _unique2 unique_dim bincount item
-    tolist _local_scalar_dense bool_ repeat_interleave masked_scatter masked_scatter_ histc
-    """
-)
-"""Operators that make a shape, a number or a count out of elements."""
+SHAPE_GIVING = OperatorNames("shape_giving")
 
-SHAPE_TAKING = _words(
-    """
-    reshape view expand broadcast_to full arange range zeros ones empty tile repeat slice narrow
-    strided_slice uniform gaussian randint linspace interpolate bilinear_interp nearest_interp
-    split pad roll chunk unflatten
-    """
-)
-"""Operators that take sizes; an integer tensor behind their first operand is one."""
+SHAPE_TAKING = OperatorNames("shape_taking")
 
 
-ELEMENTLESS = _words(
-    """
-    full_like zeros_like ones_like empty_like rand_like randn_like size shape shape64 dim numel
-    new_zeros new_ones new_full new_empty argmax argmin is_floating_point ndim device dtype
-    """
-)
-"""Operators whose result depends on the shape of an operand alone, or is a place within it."""
+ELEMENTLESS = OperatorNames("elementless")
 
 
 def short_name(target: str) -> str:
@@ -128,10 +67,35 @@ def short_name(target: str) -> str:
 
 def indexing_of(framework: str, op: Op) -> Indexing | None:
     """Return where an operator has indices, or None if it has none at a fixed place."""
-    table, name = _INDEXING.get(framework, {}), short_name(op.target)
-    if op.target.startswith("torch.ops.aten."):
-        return table.get(f"aten.{name}", table.get(name))
-    return table.get(name)
+    name = short_name(op.target)
+    text = _INDEXING.get(framework, {}).get(name)
+    if op.target.startswith("torch.ops.aten.") and framework == "torch":
+        text = _ATEN_INDEXING.get(name, text)
+    return None if text is None else _parse_indexing(text)
+
+
+@functools.cache
+def _parse_indexing(text: str) -> Indexing:
+    """Parse `2.index+3.other/table:0.input/axis:1.dim`."""
+    indices, *parts = text.split("/")
+    places = dict(part.split(":") for part in parts)
+    axis = places.get("axis", "0")
+    return Indexing(
+        tuple(map(parse_place, indices.split("+"))),
+        parse_place(places["table"]) if "table" in places else None,
+        parse_place(axis) if "." in axis else int(axis),
+        parse_place(places["count"]) if "count" in places else None,
+    )
+
+
+def parse_place(text: str) -> tuple[int, str]:
+    """Return the position and the keyword in `position.keyword`.
+
+    >>> parse_place("1.boxes")
+    (1, 'boxes')
+    """
+    position, _, keyword = text.partition(".")
+    return int(position), keyword
 
 
 def operand(op: Op, place: tuple[int, str]) -> Arg:

@@ -13,6 +13,7 @@ import dataclasses
 import math
 from collections import defaultdict
 
+from ..operators import OperatorNames, OperatorValues
 from ..sample import Op, Sample
 from ..sample.arguments import Arg, ListArg, Named, iterate_refs
 from .consumers import (
@@ -293,8 +294,8 @@ class _Tracer:
         skipped: set[int] = set()
         if name == "getitem":
             skipped = set(iterate_refs(op.args[1:]))
-        elif name == "where" or name == "masked_fill":
-            place = 0 if name == "where" else 1
+        elif name in _CONDITION:
+            place = int(_CONDITION[name])
             skipped = set(iterate_refs(op.args[place])) if len(op.args) > place else set()
         terms: list[Term] = []
         mixed: frozenset[int] = frozenset()
@@ -379,10 +380,8 @@ class _Tracer:
 _SCALE = ("paddle", "scale")
 """The operator that multiplies by one literal and adds another."""
 
-_KEEPING_SHAPE_NAMES = """
-    to float half double bfloat16 clone contiguous detach relu type_as
-"""
-_KEEPING_SHAPE = frozenset(_KEEPING_SHAPE_NAMES.split())
+_KEEPING_SHAPE = OperatorNames("keeps_shape")
+_CONDITION = OperatorValues("condition")
 
 
 def _note_number(found: Findings, is_equality: bool, term: Term, number: int) -> None:

@@ -7,31 +7,18 @@ and its ends say how much there is in all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy.typing as npt
 
+from ..operators import OperatorNames, OperatorValues
 from ..sample import Op, Sample
 from .columns import END, Columns, cut_of
-from .consumers import operand, ref_of, short_name
+from .consumers import operand, parse_place, ref_of, short_name
 from .keeping import once_per_sample
 from .terms import SUBTRACTING, is_whole
 
-_KEEPING = frozenset(
-    {"to", "type_as", "long", "int", "cast", "_to_copy", "clone", "contiguous", "detach", "alias",
-     "assign", "flatten", "reshape", "view", "share_data", "lift_fresh"}
-)  # fmt: skip
-"""Operators whose result has the elements of their first operand, in order."""
+_KEEPING = OperatorNames("in_order")
 
-_TAKING: Mapping[str, tuple[int, str]] = {
-    "embedding_bag": (2, "offsets"),
-    "_embedding_bag": (2, "offsets"),
-    "segment_reduce": (4, "offsets"),
-    "diff": (0, "input"),
-    "segment_csr": (1, "indptr"),
-    "searchsorted": (0, "sorted_sequence"),
-}
-"""Operators that ask for such a vector, and where."""
+_TAKING = OperatorValues("offsets")
 
 
 @once_per_sample
@@ -86,7 +73,7 @@ class _Search:
         name = short_name(op.target)
         first = ref_of(operand(op, (0, "input")))
         if name in _TAKING:
-            ref = ref_of(operand(op, _TAKING[name]))
+            ref = ref_of(operand(op, parse_place(_TAKING[name])))
             if ref in self._sources:
                 self.found.add(self._sources[ref])
         elif name in SUBTRACTING and len(op.args) > 1:

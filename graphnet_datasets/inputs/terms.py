@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..operators import OperatorNames
 from ..sample import Input, Op
 from ..sample.arguments import Arg, iterate_refs
 from .storage import STORAGE
@@ -14,9 +15,10 @@ from .storage import STORAGE
 MAX_TERMS = 8
 """Values made of more inputs than this are only remembered as made of them."""
 
-ADDING = frozenset(("add", "iadd", "__add__", "radd", "__radd__"))
-SUBTRACTING = frozenset(("sub", "isub", "subtract", "rsub", "__sub__", "__rsub__"))
-MULTIPLYING = frozenset(("mul", "imul", "multiply", "__mul__", "__rmul__"))
+ADDING = OperatorNames("adds")
+SUBTRACTING = OperatorNames("subtracts")
+MULTIPLYING = OperatorNames("multiplies")
+_LITERAL_ELEMENTS = OperatorNames("literal_elements")
 
 
 class Term(NamedTuple):
@@ -104,7 +106,7 @@ def join(terms: list[Term], mixed: frozenset[int], tested: frozenset[int]) -> Fl
 
 def literal_operands(name: str, op: Op) -> list[Arg]:
     """Return the operands of a moving operator that may become elements of its result."""
-    if name in ("where", "masked_fill", "clamp", "clip", "clamp_min", "clamp_max", "pad"):
+    if name in _LITERAL_ELEMENTS:
         return [*op.args[1:], *(arg for _, arg in op.kwargs)]
     return []
 

@@ -11,6 +11,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 
+from ..operators import OperatorNames, OperatorValues
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
 from ..sample.vocabulary import WEIGHT_ROLES
@@ -31,28 +32,15 @@ _NORMS: Mapping[str, tuple[tuple[str, tuple[int, int, int]], ...]] = {
 }
 """By framework the positions for targets with such a beginning; the first that fits counts."""
 
-_NORM_NAMES = frozenset(
-    ("batch_norm", "native_batch_norm", "cudnn_batch_norm", "sync_batch_norm",
-     "_native_batch_norm_legit_no_training", "_batch_norm_no_update")
-)  # fmt: skip
-_PRODUCT_NAMES = """
-    linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution
-    matmul mm bmm addmm baddbmm __matmul__ einsum bilinear embedding mul multiply __mul__
-    layer_norm native_layer_norm group_norm instance_norm rms_norm tensordot
-    depthwise_conv2d conv2d_transpose conv3d_transpose depthwise_conv2d_transpose fc
-    deformable_conv conv_tbc embedding_bag mv
-"""
-_PRODUCTS = frozenset(_PRODUCT_NAMES.split())
-"""Operators that are proportional to a weight, up to a bias."""
+_NORM_NAMES = OperatorNames("statistics_norm")
+_PRODUCTS = OperatorNames("proportional")
 
-_LINEAR_NAMES = """
-    to float half double bfloat16 type_as t T mT transpose permute reshape view view_as unsqueeze
-    squeeze expand expand_as contiguous clone flatten chunk split split_with_num unbind select
-    narrow slice strided_slice getitem cat concat stack cast assign detach alias repeat tile flip
-    broadcast_to movedim swapaxes unflatten pad _to_copy neg rot90 roll share_data
-"""
-_LINEAR = frozenset(_LINEAR_NAMES.split())
-_SQUARE_ROOTS = frozenset(("rsqrt", "sqrt", "log", "reciprocal"))
+_LINEAR = OperatorNames("linear_in_weight")
+_POSITIVE = OperatorNames("needs_positive")
+_BIAS: Mapping[str, Mapping[str, str]] = {
+    "torch": OperatorValues("torch_bias"),
+    "paddle": OperatorValues("paddle_bias"),
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,7 +103,7 @@ def find_weight_uses(sample: Sample) -> WeightUses:
         own = num_inputs + position
         name = short_name(op.target)
         refs = list(iterate_refs((op.args, op.kwargs)))
-        if name in _SQUARE_ROOTS or name == "pow":
+        if name in _POSITIVE:
             positive |= {root[ref] for ref in refs if ref in root}
         if refs and all(ref in made_of for ref in refs):
             sources = frozenset().union(*(made_of[ref] for ref in refs))
@@ -182,13 +170,12 @@ def _is_integer(sample: Sample, ref: int) -> bool:
 
 def _is_factor(name: str, op: Op, ref: int) -> bool:
     """Tell whether a product is proportional to an operand, which a bias or a mask is not."""
-    if name in ("linear", "layer_norm", "group_norm", "instance_norm", "rms_norm", "fc") or (
-        name.startswith(("conv", "depthwise_conv", "deformable_conv"))
-    ):
-        bias = {"group_norm": 3, "layer_norm": 3, "instance_norm": 4}.get(name, 2)
-        if op.target.startswith("paddle."):
-            bias = {"layer_norm": 2, "group_norm": 2, "instance_norm": 2}.get(name, 99)
-        return ref_of(operand(op, (bias, "bias"))) != ref
+    framework = "paddle" if op.target.startswith("paddle.") else "torch"
+    bias = _BIAS[framework].get(name)
+    if bias is None and name.startswith(("conv", "depthwise_conv", "deformable_conv")):
+        bias = "99" if framework == "paddle" else "2"
+    if bias is not None:
+        return ref_of(operand(op, (int(bias), "bias"))) != ref
     if name in ("addmm", "baddbmm"):
         return bool(op.args) and ref_of(op.args[0]) != ref
     return True

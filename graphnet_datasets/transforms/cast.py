@@ -14,6 +14,7 @@ from ..frameworks import find_results
 from ..frameworks.results import Result
 from ..frameworks.stepping import find_not_finite
 from ..inputs.encoding import encode, finite_range, from_bfloat16
+from ..operators import OperatorNames
 from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.arguments import DictArg, ListArg, Named, Ref, iterate_refs, map_refs
 from ..sample.targets import base_name
@@ -25,10 +26,7 @@ DTYPES = ("bfloat16", "float16", "float32", "float64")
 _METHODS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16"}
 _METHOD_OF = {dtype: method for method, dtype in _METHODS.items()}
 
-_WIDE_STATISTICS = frozenset(
-    {"batch_norm", "instance_norm", "_native_batch_norm_legit_no_training"}
-)
-"""Norms whose kernels take float32 statistics and weights with 16-bit activations."""
+_WIDE_STATISTICS = OperatorNames("wide_statistics")
 
 EMULATED = "emulated"
 """Tag of graphs without CPU kernels in their format, checked with operators in float32."""

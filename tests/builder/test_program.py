@@ -16,8 +16,9 @@ from builder.program import ROOTS, files_behind
         (
             "builder.worker",
             "torch",
-            ("frameworks/torch/capture/dynamo.py", "frameworks/torch/operators/aten.py",
-             "sample/symbols.py", "schema/to_row.py", "inputs/defaults.py", "analysis/hashes.py"),
+            ("frameworks/torch/capture/dynamo.py", "frameworks/torch/operators/table.py",
+             "operators/families/pointwise.py", "sample/symbols.py", "schema/to_row.py",
+             "inputs/defaults.py", "analysis/hashes.py"),
         ),
         (
             "builder.paddle_worker",

@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ...operators import OperatorNames
 from ...sample import Sample, Value
 from ...sample.arguments import iterate_refs
 from ...sample.vocabulary import ITEM_SIZE_BYTES
@@ -27,11 +28,7 @@ MIN_FLOPS = 10_000_000
 MIN_BYTES = 16 * 2**20
 """Below both, the floor is microseconds on any processor, less than a call takes."""
 
-_PARTIAL_READERS = frozenset(
-    {"embedding", "embedding_bag", "gather", "getitem", "index", "index_select", "narrow", "slice",
-     "select", "take", "take_along_dim", "size", "shape", "dtype", "device", "stride", "dim"}
-)  # fmt: skip
-"""Operators that need not read the whole of an operand."""
+_PARTIAL_READERS = OperatorNames("reads_some")
 
 
 def least_bytes(sample: Sample, output_bytes: int) -> int:

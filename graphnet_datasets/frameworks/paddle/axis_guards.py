@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import MaterializeError
+from ...operators import OperatorNames
 from .argument_kinds import MAX_RANK, is_tensor, shape_of
 from .operator_names import words
 
@@ -21,14 +22,7 @@ AXES = words(
 _ADDING = {"stack": 1, "diag_embed": 1}
 """How many axes more than the tensor the result has, whose axes are meant."""
 
-_TAKES_SCALAR = words(
-    """
-    all amax amin any argmax argmin argsort cummax cummin cumprod cumsum flatten frobenius_norm
-    log_softmax logcumsumexp logsumexp max mean median min nansum norm prod softmax squeeze std sum
-    topk var variance
-    """
-)
-"""Operators to which a tensor without axes has the axis 0, and the axis -1."""
+_TAKES_SCALAR = OperatorNames("paddle_any_axis")
 
 _COUNTED = words("decrease_axis decrease_axes none_axes begin_norm_axis")
 """Axes that are counted from the front alone."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import GraphNetError, MaterializeError
+from ...operators import OperatorNames, OperatorValues
 from ...sample import Op, Sample, Value
 from ...sample.arguments import iterate_refs
 from ...sample.vocabulary import ITEM_SIZE_BYTES
-from .operator_names import ACTIVATIONS, CREATION, ELEMENTWISE, LAYOUT, PLACEMENT, words
 from .operators import CORE, GETITEM
 from .shapes import Footprint, measure_footprint
 
@@ -23,37 +23,10 @@ Shape = tuple[int, ...]
 Formula = Callable[[Op, Sequence[Shape], Shape], int]
 """From an operator, the shapes of the tensors among its arguments and that of its first result."""
 
-_VIEWS = words(
-    """
-    reshape flatten transpose slice strided_slice unbind unsqueeze squeeze diagonal tensor_unfold
-    view_slice view_shape view_dtype share_data
-    """
-)
-"""Operators that give other names to the memory of their argument (paddle 3.3, on a CPU)."""
+_VIEWS = OperatorNames("paddle_view")
 
-_READS_A_PART = words("embedding gather gather_nd index_select index_sample")
-"""Operators that read as many elements of what they pick from as they give."""
-
-_PER_ELEMENT_READ = {
-    **dict.fromkeys(
-        words(
-            """
-            sum mean max min amax amin prod all any argmax argmin cumsum cumprod cummax cummin numel
-            """
-        ),
-        1,
-    ),
-    **dict.fromkeys(words("norm p_norm frobenius_norm"), 2),
-    **dict.fromkeys(words("logsumexp std var"), 3),
-    **dict.fromkeys(words("softmax log_softmax"), 5),
-    **dict.fromkeys(words("layer_norm group_norm instance_norm batch_norm sync_batch_norm"), 8),
-    "rms_norm": 4,
-}
-"""Per element of the first argument, as torch's costs count them."""
-
-_FREE = words(f"{LAYOUT} {CREATION} {PLACEMENT} dropout embedding cast assign where")
-_POINTWISE = words(f"{ELEMENTWISE} {ACTIVATIONS}")
-_TAPS = {"linear_interp": 2, "bilinear_interp": 4, "trilinear_interp": 8, "bicubic_interp": 16}
+_READS_A_PART = OperatorNames("paddle_reads_part")
+_FLOPS = OperatorValues("paddle_flops")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,21 +101,20 @@ def _flops(
     sizes: Mapping[str, int] | None,
 ) -> int:
     name = _name(op)
-    if op.target == GETITEM or name in _VIEWS or name in _FREE or not op.target.startswith(CORE):
+    formula = _FLOPS.get(name, "")
+    if op.target == GETITEM or name in _VIEWS or formula == "0" or not op.target.startswith(CORE):
         return 0
     shapes = [_shape(sample, value, sizes) for value in read if value.dtype is not None]
     if not given:
         raise _UnknownError
     result = _shape(sample, given[0], sizes)
-    if name in _FORMULAS:
-        return _FORMULAS[name](op, shapes, result)
-    if name in _PER_ELEMENT_READ:
-        return _PER_ELEMENT_READ[name] * math.prod(shapes[0])
-    if name in _TAPS:
-        return 2 * _TAPS[name] * math.prod(result)
-    if name == "nearest_interp":
-        return 0
-    if name in _POINTWISE:
+    if formula in _FORMULAS:
+        return _FORMULAS[formula](op, shapes, result)
+    if formula[:-1].isdigit():  # per element of the first argument
+        return int(formula[:-1]) * math.prod(shapes[0])
+    if formula.startswith("taps"):
+        return 2 * int(formula.removeprefix("taps")) * math.prod(result)
+    if formula == "pointwise":
         return math.prod(result)
     raise _UnknownError
 
@@ -218,11 +190,12 @@ def _fourier(op: Op, shapes: Sequence[Shape], result: Shape) -> int:
 
 
 _FORMULAS: Mapping[str, Formula] = {
-    "matmul": _matmul, "bmm": _matmul, "mv": _matmul, "dot": _product,
-    "addmm": _product, "baddbmm": _product,
-    "conv2d": _convolution, "conv3d": _convolution, "depthwise_conv2d": _convolution,
-    "conv2d_transpose": _transposed_convolution, "conv3d_transpose": _transposed_convolution,
-    "depthwise_conv2d_transpose": _transposed_convolution,
-    "pool2d": _pool, "pool3d": _pool, "rnn": _recurrent, "send_u_recv": _messages,
-    "fft_r2c": _fourier, "fft_c2r": _fourier, "fft_c2c": _fourier,
-}  # fmt: skip
+    "convolution": _convolution,
+    "fourier": _fourier,
+    "matmul": _matmul,
+    "messages": _messages,
+    "pool": _pool,
+    "product": _product,
+    "recurrent": _recurrent,
+    "transposed_convolution": _transposed_convolution,
+}

@@ -7,18 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import MaterializeError, MemoryLimitError
+from ...operators import OperatorNames
 from . import detection_guards, index_guards, layer_guards, window_guards
 from .argument_kinds import MAX_INTEGER, shape_of
-from .operator_names import words
 from .operators import CORE
 
 MAX_POWER = 10_000
 MAX_PARTS = 100_000
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
-_ALIKE = words(
-    "gammaincc bce_loss cross dot huber_loss kldiv_loss sigmoid_cross_entropy_with_logits swiglu"
-)
-"""Operators whose first two operands have one shape."""
+_ALIKE = OperatorNames("paddle_alike")
 
 
 def _check_einsum(args: Sequence[Any]) -> None:

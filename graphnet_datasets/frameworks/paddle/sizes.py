@@ -14,19 +14,11 @@ from typing import Any
 import paddle
 
 from ...errors import MaterializeError, MemoryLimitError
+from ...operators import OperatorNames
 from .argument_kinds import MAX_INTEGER, is_tensor
-from .operator_names import words
 from .operators import CORE
 
-BROADCASTING = words(
-    """
-    add atan2 bitwise_and bitwise_or bitwise_xor complex copysign divide elementwise_pow equal
-    floor_divide fmax fmin greater_equal greater_than heaviside lerp less_equal less_than
-    logical_and logical_or logical_xor maximum minimum multiply not_equal remainder subtract
-    trunc_divide where
-    """
-)
-"""Operators whose operands are broadcast against each other."""
+BROADCASTING = OperatorNames("paddle_broadcasts")
 
 RANGES = frozenset({f"{CORE}arange", f"{CORE}linspace"})
 """Operators of the core whose first argument is a number of those that say how much they make."""

@@ -11,14 +11,14 @@ import torch
 
 from ...errors import CalibrationError
 from ...inputs.calibration import Moments, calibrate_by
+from ...operators import OperatorNames
 from ...sample import Op, Sample
 from ...sample.targets import base_name
 from ..runtime import find_device_problem
 from .mixed_dtypes import PRODUCTS
 from .stepping import Stepper, prepare
 
-_SLOW_IN_FLOAT16 = PRODUCTS | {"einsum", "scaled_dot_product_attention"}
-"""Products by the names in graphs, where one that writes to an operand ends in `_` and is none."""
+_SLOW_IN_FLOAT16 = PRODUCTS | OperatorNames("slow_in_float16")
 _FLOAT16_OR_MASK = {torch.float16, torch.bool}
 
 _LARGEST_SHARE = 2**24

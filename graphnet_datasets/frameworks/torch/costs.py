@@ -11,34 +11,19 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ...operators import OperatorNames
 from ...sample import Sample
-from .operators.words import words
 from .shapes import Footprint, Observer, measure_footprint
 from .walking.flop_formulas import count_flops, is_view
 from .walking.live_memory import StorageWatch, tensors_in
 
-_ONLY_WRITES = words(
-    """
-    bernoulli_ copy_ exponential_ fill_ normal_ random_ uniform_ zero_
-    """
-)
-"""In-place operators that do not read what they overwrite."""
+_ONLY_WRITES = OperatorNames("only_writes")
 
-_READS_A_PART = words("embedding gather index index_select take masked_select")
-"""Operators that read as many elements of their first argument as they give."""
+_READS_A_PART = OperatorNames("reads_part")
 
-_WRITES_A_PART = words(
-    """
-    index_add_ index_copy_ index_fill_ index_put_ scatter_ scatter_add_ scatter_reduce_ set_
-    """
-)
-"""In-place operators that touch as much of their first argument as their source has."""
+_WRITES_A_PART = OperatorNames("writes_part")
 
-_MOVES_NOTHING = words(
-    """
-    empty empty_like empty_permuted empty_strided new_empty new_empty_strided _local_scalar_dense
-    """
-)
+_MOVES_NOTHING = OperatorNames("moves_nothing")
 
 
 @dataclasses.dataclass(frozen=True)

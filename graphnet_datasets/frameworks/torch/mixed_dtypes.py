@@ -7,15 +7,12 @@ dtype, may hold them.
 from __future__ import annotations
 
 from ...inputs.consumers import short_name
+from ...operators import OperatorNames
 from ...sample import Sample
 from ...sample.arguments import iterate_refs
 from .building.regions import AUTOCAST
 
-PRODUCTS = frozenset(
-    {"linear", "bilinear", "matmul", "mm", "bmm", "mv", "dot", "addmm", "addbmm", "baddbmm",
-     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-     "convolution"}
-)  # fmt: skip
+PRODUCTS = OperatorNames("product")
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 

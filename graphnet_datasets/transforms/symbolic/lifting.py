@@ -7,6 +7,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ...operators import OperatorNames
 from ...sample import Input, Op, Sample, Value
 from ...sample.arguments import Ref, map_refs
 from ...sample.targets import base_name
@@ -14,14 +15,7 @@ from ...sample.targets import base_name
 Place: TypeAlias = tuple[int, int | str]
 """The position of an operator, and the position or keyword of its argument."""
 
-_WHOLE_NUMBERS = frozenset(
-    {
-        *("add", "sub", "rsub", "mul", "div", "truediv", "true_divide", "pow", "remainder", "fmod"),
-        *("clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum", "hardtanh"),
-        *("eq", "ne", "lt", "le", "gt", "ge", "masked_fill", "threshold", "leaky_relu"),
-    }
-)
-"""Operators whose integer literals are operands instead of sizes, axes or indices."""
+_WHOLE_NUMBERS = OperatorNames("number_operands")
 _UNSEEN = frozenset({"eps", "epsilon", "momentum", "p", "dropout_p"})
 """Keywords with little effect on outputs, or that set the probability of dropping elements."""
 

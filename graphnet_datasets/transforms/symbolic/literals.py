@@ -7,9 +7,11 @@ operands of arithmetic are unrelated to sizes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeAlias, cast
 
+from ...operators import OperatorValues
 from ...sample import Op
 from ...sample.arguments import ListArg, Named, SliceArg
 from ...sample.targets import base_name
@@ -40,87 +42,7 @@ class Places:
         return self.first <= position <= self.last
 
 
-_SHAPE = ("size", "shape", "sizes")
-
-_TABLE: Mapping[str, Places] = {
-    **dict.fromkeys(
-        ("view", "reshape", "view_copy", "_unsafe_view"), Places("reshape", 1, keywords=_SHAPE)
-    ),
-    "unflatten": Places("reshape", 2, keywords=("sizes", "unflattened_size")),
-    **dict.fromkeys(
-        ("expand", "broadcast_to", "expand_copy"), Places("expand", 1, keywords=_SHAPE)
-    ),
-    **dict.fromkeys(("repeat", "tile"), Places("repeat", 1, keywords=("repeats", "dims"))),
-    **dict.fromkeys(
-        ("new_zeros", "new_ones", "new_empty"), Places("create", 1, keywords=_SHAPE)
-    ),
-    "new_full": Places("create", 1, 1, (*_SHAPE,)),
-    **dict.fromkeys(
-        ("zeros", "ones", "empty", "rand", "randn"), Places("create", 0, keywords=_SHAPE)
-    ),
-    **dict.fromkeys(("full", "full_with_tensor"), Places("create", 0, 0, _SHAPE)),
-    "arange": Places("create", 0, 1, ("start", "end")),
-    "linspace": Places("create", 0, 2, ("start", "end", "steps")),
-    "eye": Places("create", 0, 1, ("n", "m")),
-    "randperm": Places("create", 0, 0, ("n",)),
-    "randint": Places("create", 2, 2, ("size",)),
-    **dict.fromkeys(("tril_indices", "triu_indices"), Places("create", 0, 1, ("row", "col"))),
-    **dict.fromkeys(("gaussian", "uniform"), Places("create", 0, 0, ("shape",))),
-    "getitem": Places("slice", 1),
-    "setitem": Places("slice", 1, 1),
-    "narrow": Places("slice", 2, keywords=("start", "length")),
-    "slice": Places("slice", 2, 3, ("start", "end", "starts", "ends")),
-    **dict.fromkeys(
-        ("split", "split_with_sizes", "tensor_split", "unsafe_split"),
-        Places("parts", 1, 1, ("split_size_or_sections", "split_size", "sections")),
-    ),
-    **dict.fromkeys(
-        ("interpolate", "upsample", "affine_grid", "upsample_nearest", "upsample_bilinear"),
-        Places("size", 1, 1, ("size",)),
-    ),
-    **dict.fromkeys(
-        ("nearest_interp", "bilinear_interp", "bicubic_interp", "linear_interp"),
-        Places("size", 5, 7),
-    ),
-    **dict.fromkeys(
-        ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2",
-         "fftn", "ifftn", "rfftn", "irfftn"),
-        Places("size", 1, 1, ("n", "s")),
-    ),
-    "fft_c2r": Places("size", 4, 4, ("last_dim_size",)),
-    **dict.fromkeys(("fftfreq", "rfftfreq"), Places("size", 0, 0, ("n",))),
-    **dict.fromkeys(
-        ("hann_window", "hamming_window", "blackman_window"), Places("constant", 0, 0)
-    ),
-    "as_strided": Places("size", 1, 2, ("size", "stride")),
-    "fold": Places("size", 1, 1, ("output_size",)),
-    "unfold": Places("constant", 1, 3),
-    "istft": Places("size", 64, keywords=("length",)),
-    **dict.fromkeys(
-        ("max_unpool1d", "max_unpool2d", "max_unpool3d"),
-        Places("size", 64, keywords=("output_size",)),
-    ),
-    "pad": Places("constant", 1, 1, ("pad", "paddings")),
-    "pad3d": Places("constant", 1, 1),
-    **dict.fromkeys(
-        ("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-         "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"),
-        Places("constant", 1, 1, ("output_size",)),
-    ),
-    **dict.fromkeys(
-        ("avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool1d", "max_pool2d", "max_pool3d"),
-        Places("constant", 1, 2, ("kernel_size", "stride")),
-    ),
-    "layer_norm": Places("constant", 1, 1, ("normalized_shape",)),
-    "repeat_interleave": Places("constant", 1, 1, ("repeats", "output_size")),
-    "one_hot": Places("constant", 1, 1, ("num_classes",)),
-    "roll": Places("constant", 1, 1, ("shifts",)),
-    "topk": Places("constant", 1, 1, ("k",)),
-    "tensor": Places("constant", 0, 0),
-    **dict.fromkeys(("truediv", "itruediv", "div", "div_", "divide"), Places("mean", 1, 1)),
-    "_vmap_increment_nesting": Places("constant", 0, 0),
-    "_remove_batch_dim": Places("constant", 2, 2),
-}  # fmt: skip
+_TABLE = OperatorValues("literals")
 
 
 def places_of(op: Op) -> Places | None:
@@ -129,10 +51,18 @@ def places_of(op: Op) -> Places | None:
     >>> places_of(Op("torch.Tensor.view", ())).family, places_of(Op("torch.exp", ()))
     ('reshape', None)
     """
-    places = _TABLE.get(base_name(op.target))
+    text = _TABLE.get(base_name(op.target))
+    places = None if text is None else _parse_places(text)
     if places is not None and op.target.startswith("torch.Tensor.") and places.first == 0:
         return None  # the first argument of a method is a tensor
     return places
+
+
+@functools.cache
+def _parse_places(text: str) -> Places:
+    """Parse `family.first.last.keyword.keyword`."""
+    family, first, last, *keywords = text.split(".")
+    return Places(cast(Family, family), int(first), int(last), tuple(keywords))
 
 
 def find_literals(op: Op) -> tuple[int, ...]:

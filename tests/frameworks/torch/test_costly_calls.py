@@ -12,7 +12,6 @@ from graphnet_datasets import materialize
 from graphnet_datasets.errors import GraphNetError, MemoryLimitError, TimeLimitError
 from graphnet_datasets.frameworks.torch.costs import measure
 from graphnet_datasets.frameworks.torch.operators import all_names, lookup
-from graphnet_datasets.frameworks.torch.operators.aten import ATEN
 from graphnet_datasets.frameworks.torch.walking.costly_calls import (
     check_call,
     check_items,
@@ -20,6 +19,7 @@ from graphnet_datasets.frameworks.torch.walking.costly_calls import (
     limit_name,
 )
 from graphnet_datasets.frameworks.torch.walking.forms import Form, Scalar
+from graphnet_datasets.operators import OperatorNames
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref
 
@@ -99,7 +99,7 @@ LOOPS = {"matrix_power": (10**9,), "polygamma": (10**9,), "mvlgamma": (10**9,),
 def overloads() -> Iterator[str]:
     """Yield every operator of the table, ATen's with each of its overloads."""
     yield from all_names()
-    for packet in sorted(ATEN):
+    for packet in sorted(OperatorNames("aten")):
         yield f"torch.ops.aten.{packet}"
         if hasattr(torch.ops.aten, packet):
             for overload in getattr(torch.ops.aten, packet).overloads():

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from graphnet_datasets.errors import UNKNOWN_ADVICE, UnknownOperatorError
 from graphnet_datasets.frameworks.torch import operators
-from graphnet_datasets.frameworks.torch.operators import aten as operators_aten
 from graphnet_datasets.frameworks.torch.operators import (
     canonical,
     draws_random_numbers,
@@ -25,15 +24,16 @@ from graphnet_datasets.frameworks.torch.operators import (
     name_of,
     resolve,
 )
-from graphnet_datasets.frameworks.torch.operators.table import FOREACH
-from graphnet_datasets.frameworks.torch.operators.unsafe import REASONS
+from graphnet_datasets.frameworks.torch.operators.table import PACKETS
+from graphnet_datasets.frameworks.torch.operators.table import PRIMS as PRIM_NAMES
 from graphnet_datasets.frameworks.torch.operators.words import words
+from graphnet_datasets.operators import OperatorValues
 from graphnet_datasets.sample import Op
 from graphnet_datasets.sample.arguments import Ref
 
 NAMES = sorted(operators.all_names())
-ATEN = sorted(f"torch.ops.aten.{packet}" for packet in operators_aten.ATEN | FOREACH)
-PRIMS = sorted(f"torch.ops.prims.{packet}" for packet in operators_aten.PRIMS)
+ATEN = sorted(f"torch.ops.aten.{packet}" for packet in PACKETS)
+PRIMS = sorted(f"torch.ops.prims.{packet}" for packet in PRIM_NAMES)
 
 
 def test_looking_a_name_up_imports_no_framework() -> None:
@@ -188,7 +188,7 @@ def test_what_touches_more_than_tensors_is_not_in_the_table(name: str) -> None:
         lookup(name)
 
 
-@pytest.mark.parametrize("last", sorted(set().union(*REASONS.values())))
+@pytest.mark.parametrize("last", sorted(OperatorValues("left_out")))
 def test_what_can_corrupt_memory_is_left_out_with_the_reason(last: str) -> None:
     for namespace in ("torch", "torch.ops.aten", "torch.Tensor", "torch.linalg", "torch.sparse"):
         with pytest.raises(UnknownOperatorError):

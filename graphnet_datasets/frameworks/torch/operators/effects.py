@@ -4,31 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....operators import OperatorNames, OperatorValues
 from ....sample import Op
-from . import python
 from .table import ATEN_PREFIX, lookup
 
-_UPDATES_STATISTICS = {
-    "torch.nn.functional.batch_norm": ("training", 5, False),
-    "torch.batch_norm": ("training", 5, False),
-    "torch.nn.functional.instance_norm": ("use_input_stats", 5, True),
-    "torch.instance_norm": ("use_input_stats", 5, True),
-    "torch.ops.aten.native_batch_norm": ("training", 5, False),
-    "torch.ops.aten._native_batch_norm_legit": ("training", 5, False),
-    "torch.ops.aten.cudnn_batch_norm": ("training", 5, False),
-}
-"""Operators that write running statistics, and the argument that says whether they do."""
+_STATISTICS_FLAG = OperatorValues("statistics_flag")
 
-_ALWAYS_UPDATE = frozenset(
-    f"{ATEN_PREFIX}{name}"
-    for name in [
-        "_batch_norm_with_update",
-        "fused_moving_avg_obs_fake_quant",
-        "rrelu_with_noise",
-        "_cummax_helper",
-        "_cummin_helper",
-    ]
-)
+_WRITES = OperatorNames("writes")
+_INPLACE_FLAG = OperatorValues("inplace_flag")
+_TRAINING_FLAG = OperatorValues("training_flag")
 
 
 def mutates(op: Op) -> bool:
@@ -41,17 +25,18 @@ def mutates(op: Op) -> bool:
     if operator.is_inplace or any(key == "out" and arg is not None for key, arg in op.kwargs):
         return True
     if operator.name.startswith("torch.nn.functional."):
-        position = python.INPLACE_POSITION.get(operator.last_name)
-        if position is not None and _argument(op, "inplace", position, False) is not False:
+        position = _INPLACE_FLAG.get(operator.last_name)
+        if position is not None and _argument(op, "inplace", int(position), False) is not False:
             return True
-        if operator.last_name in ("embedding", "embedding_bag"):
+        if operator.last_name.startswith("embedding"):
             return _argument(op, "max_norm", 3, None) is not None
-    if operator.name in _UPDATES_STATISTICS:
-        return _argument(op, *_UPDATES_STATISTICS[operator.name]) is not False
-    packet = operator.name.rpartition(".")[0]
-    if packet in _UPDATES_STATISTICS:
-        return _argument(op, *_UPDATES_STATISTICS[packet]) is not False
-    return operator.name in _ALWAYS_UPDATE or packet in _ALWAYS_UPDATE
+    flag = _STATISTICS_FLAG.get(operator.name) or _STATISTICS_FLAG.get(
+        operator.name.rpartition(".")[0]
+    )
+    if flag is not None:
+        flag_position, keyword, default = flag.split(".")
+        return _argument(op, keyword, int(flag_position), default == "true") is not False
+    return operator.name.startswith(ATEN_PREFIX) and operator.packet_name in _WRITES
 
 
 def draws_random_numbers(op: Op) -> bool:
@@ -63,23 +48,20 @@ def draws_random_numbers(op: Op) -> bool:
     operator = lookup(op.target)
     if not operator.is_random:
         return False
-    if operator.name in python.TRAINING_POSITION:
+    if operator.name in _TRAINING_FLAG:
         default = operator.name.startswith("torch.nn.functional.") and operator.last_name not in (
             "alpha_dropout",
             "feature_alpha_dropout",
             "rrelu",
         )
-        position = python.TRAINING_POSITION[operator.name]
+        position = int(_TRAINING_FLAG[operator.name])
         return _argument(op, "training", position, default) is not False
     if "scaled_dot_product" in operator.name:
         return _argument(op, "dropout_p", 4, 0.0) != 0
     return True
 
 
-_RATE_POSITION = {
-    "alpha_dropout": 1, "dropout": 1, "dropout1d": 1, "dropout2d": 1, "dropout3d": 1,
-    "feature_alpha_dropout": 1, "feature_dropout": 1, "native_dropout": 1,
-}  # fmt: skip
+_DROP_RATE = OperatorValues("drop_rate")
 _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 
 
@@ -98,8 +80,8 @@ def drops_nothing(op: Op) -> bool:
     if op.target.startswith(ATEN_PREFIX):
         name = op.target.removeprefix(ATEN_PREFIX).partition(".")[0]
     name = name.removesuffix("_")
-    if name in _RATE_POSITION:
-        rate = _argument(op, "p", _RATE_POSITION[name], None)
+    if name in _DROP_RATE:
+        rate = _argument(op, "p", int(_DROP_RATE[name]), None)
         return type(rate) in (int, float) and rate == 0
     if name == "multi_head_attention_forward":
         rate = _argument(op, "dropout_p", 10, None)

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....errors import UnknownOperatorError
-from . import methods, python
+from . import python
 from .table import (
     ATEN_PREFIX,
+    ATTRIBUTES,
     FOREACH,
     METHOD_PREFIX,
+    METHODS,
     NAMESPACES,
     PRIMS_PREFIX,
     Kind,
@@ -165,7 +167,7 @@ def _names_by_callable() -> dict[Callable[..., Any], str]:
             names.setdefault(_get(name), canonical(name))
         except AttributeError:
             continue
-    for attribute in methods.ATTRIBUTES:
+    for attribute in ATTRIBUTES:
         getter = getattr(getattr(torch.Tensor, attribute, None), "__get__", None)
         if getter is not None:
             names[getter] = METHOD_PREFIX + attribute
@@ -178,6 +180,6 @@ def all_names() -> Iterator[str]:
         yield from (f"{namespace}.{last}" for last in sorted(lasts))
     yield from (f"torch.{last}" for last in sorted(FOREACH))
     yield from sorted(python.STATE)
-    yield from (METHOD_PREFIX + last for last in sorted(methods.METHODS))
+    yield from (METHOD_PREFIX + last for last in sorted(METHODS))
     for last in ("_max_pool1d", "_max_pool2d", "_max_pool3d", "_threshold"):
         yield f"torch.nn.functional.{last}"

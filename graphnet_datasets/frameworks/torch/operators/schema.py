@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ....errors import MaterializeError
+from ....operators import OperatorNames
 from ....sample import Op
 from ....sample.targets import base_name
 from . import Operator, resolve
@@ -39,16 +40,8 @@ _WITHOUT_SCHEMA = {
     "torch.Tensor.nonzero": words("as_tuple"),
     "torch.nonzero": words("input as_tuple out"),
 }
-_FACTORIES = words(
-    "arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_quantized "
-    "empty_strided eye fft_fftfreq fft_rfftfreq fftfreq full hamming_window hann_window iota "
-    "kaiser_window linspace logspace ones rand randint randn randperm range rfftfreq "
-    "scalar_tensor sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor "
-    "sparse_csc_tensor sparse_csr_tensor tensor tril_indices triu_indices zeros"
-)
-_CASTS = words(
-    "bfloat16 bool byte cdouble cfloat chalf char double float half int long short cpu cuda xpu"
-)
+_FACTORIES = OperatorNames("factory")
+_CASTS = OperatorNames("cast")
 
 
 def check_keywords(op: Op, operator: Operator) -> None:

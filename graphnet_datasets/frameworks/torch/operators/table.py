@@ -1,7 +1,10 @@
 """The table of operators that a torch sample may call: names to entries, without importing torch.
 
-Names are looked up in reviewed lists of names (`operators_functions`, `operators_methods`,
-`operators_aten`, `operators_python`); nothing outside them can be resolved to a callable.
+A name is accepted if an entry of `graphnet_datasets.operators` lists it; nothing else can be
+resolved to a callable. An overload (`add.Tensor`) is accepted if its packet (`add`) is listed. An
+operator gets an entry after a review: it computes on tensors or symbolic sizes and touches no
+files, processes, addresses or settings, aliases no memory without a bounds check, resizes no
+storage, calls back into no Python and packs no weights into opaque objects.
 
 Canonical names are `torch.conv2d`, `torch.nn.functional.linear`, `torch.Tensor.view` (methods and
 attributes), `operator.add` (Python's operators), `torch.ops.aten.add.Tensor` and `math.sqrt`.
@@ -15,7 +18,8 @@ import re
 from typing import Literal, TypeAlias
 
 from ....errors import UNKNOWN_ADVICE, UnknownOperatorError
-from . import aten, functions, methods, python
+from ....operators import OperatorNames
+from . import python
 from .unsafe import why_left_out
 from .words import words
 
@@ -37,20 +41,25 @@ _INPLACE_PYTHON = words(
     """
 )
 NAMESPACES = {
-    "torch": functions.TORCH,
-    "torch.nn.functional": functions.NN_FUNCTIONAL,
-    "torch._C._nn": functions.C_NN,
-    "torch.linalg": functions.LINALG,
-    "torch.fft": functions.FFT,
-    "torch.special": functions.SPECIAL,
-    "torch.sparse": functions.SPARSE,
-    "operator": python.OPERATOR,
-    "math": python.MATH,
-    "builtins": python.BUILTINS,
+    "torch": OperatorNames("torch"),
+    "torch.nn.functional": OperatorNames("functional"),
+    "torch._C._nn": OperatorNames("C_nn"),
+    "torch.linalg": OperatorNames("linalg"),
+    "torch.fft": OperatorNames("fft"),
+    "torch.special": OperatorNames("special"),
+    "torch.sparse": OperatorNames("sparse"),
+    "operator": OperatorNames("operator"),
+    "math": OperatorNames("math"),
+    "builtins": OperatorNames("builtins"),
 }
-FOREACH = frozenset(f"_foreach_{name}" for name in aten.FOREACH) | frozenset(
-    f"_foreach_{name}_" for name in aten.FOREACH if name not in aten.FOREACH_OUT_OF_PLACE
-)
+METHODS = OperatorNames("Tensor")
+ATTRIBUTES = OperatorNames("attribute")
+FOREACH = frozenset(f"_foreach_{name}" for name in OperatorNames("foreach"))
+PACKETS = OperatorNames("aten") | FOREACH
+PRIMS = OperatorNames("prims")
+_FUNCTIONAL_IS_TORCH = OperatorNames("functional_is_torch")
+_C_NN_IS_FUNCTIONAL = OperatorNames("C_nn_is_functional")
+_RANDOM = OperatorNames("random")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,9 +136,9 @@ def _canonical_text(name: str) -> str:
         return python.ALIASES[name]
     name = python.functional_alias(name) or name
     namespace, _, last = name.rpartition(".")
-    if namespace == "torch._C._nn" and last in functions.C_NN_IS_FUNCTIONAL:
+    if namespace == "torch._C._nn" and last in _C_NN_IS_FUNCTIONAL:
         name, namespace = f"torch.nn.functional.{last}", "torch.nn.functional"
-    if namespace == "torch.nn.functional" and last in functions.NN_FUNCTIONAL_IS_TORCH:
+    if namespace == "torch.nn.functional" and last in _FUNCTIONAL_IS_TORCH:
         return f"torch.{last}"
     return name
 
@@ -144,24 +153,22 @@ def find_entry(name: str) -> Operator | None:
     if name.startswith(METHOD_PREFIX):
         if namespace != METHOD_PREFIX[:-1]:
             return None
-        if last in methods.ATTRIBUTES:
+        if last in ATTRIBUTES:
             return Operator(name, "attribute")
-        if last not in methods.METHODS:
+        if last not in METHODS:
             return None
-        return Operator(name, "method", _writes(last), last in python.RANDOM)
+        return Operator(name, "method", _writes(last), last in _RANDOM)
     if last in NAMESPACES.get(namespace, ()) or (namespace == "torch" and last in FOREACH):
         is_inplace = last in _INPLACE_PYTHON if namespace == "operator" else _writes(last)
-        is_random = namespace.startswith("torch") and last in python.RANDOM
+        is_random = namespace.startswith("torch") and last in _RANDOM
         return Operator(name, "function", is_inplace, is_random)
-    for prefix, packets in ((ATEN_PREFIX, aten.ATEN | FOREACH), (PRIMS_PREFIX, aten.PRIMS)):
+    for prefix, packets in ((ATEN_PREFIX, PACKETS), (PRIMS_PREFIX, PRIMS)):
         if name.startswith(prefix):
             packet, _, overload = name.removeprefix(prefix).partition(".")
             if packet not in packets or (overload and not _OVERLOAD.match(overload)):
                 return None
             writes_out = overload.endswith("out") or overload in python.ATEN_OUT_OVERLOADS
-            return Operator(
-                name, "function", _writes(packet) or writes_out, packet in python.RANDOM
-            )
+            return Operator(name, "function", _writes(packet) or writes_out, packet in _RANDOM)
     return None
 
 

@@ -21,25 +21,12 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.utils import _pytree as pytree
 
+from ....operators import OperatorNames
 from ...deadline import Deadline
-from ..operators.words import words
 
-FOLDED = words(
-    """
-    _local_scalar_dense _to_copy abs add alias all amax amin any bitwise_and bitwise_not bitwise_or
-    bitwise_xor ceil clamp clamp_max clamp_min clone copy_ cos detach detach_ eq exp fill_ floor ge
-    gt isfinite isinf isnan item le lift lift_fresh lift_fresh_copy log logical_and logical_not
-    logical_or logical_xor lt maximum minimum mul ne neg ones_like prod reciprocal round rsqrt rsub
-    select sigmoid sign sin sqrt squeeze sub sum tanh to trunc unsqueeze view where zero_ zeros_like
-    """
-)
-"""ATen operators that compute with constants of one element while a graph is walked.
+FOLDED = OperatorNames("folded")
 
-None of them takes an index into memory, gives more elements than it gets, loops over a number, or
-divides integers (the processor faults at a zero, and at the least integer over -1).
-"""
-
-_DIVISIONS = words("div floor_divide remainder fmod true_divide")
+_DIVISIONS = OperatorNames("divides")
 
 
 class ConfinedFakeMode(FakeTensorMode):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,14 +22,14 @@ from .rule_operands import (
 )
 
 
-def _contiguous(input: Any) -> Form:
+def contiguous(input: Any) -> Form:
     form = given(input)
     if form.is_contiguous:
         return form.with_view(form.shape, form.strides)
     return Form(form.shape, None, form.dtype)
 
 
-def _to(
+def to(
     input: Any,
     *given_places: Any,
     dtype: Any = None,
@@ -71,14 +71,14 @@ def _strides_of_copy(form: Form) -> Sizes | None:
 
 
 def _into(dtype: torch.dtype) -> Callable[[Any], Form]:
-    return lambda input: _to(input, dtype)
+    return lambda input: to(input, dtype)
 
 
-def _like_other(input: Any, other: Any) -> Form:
-    return _to(input, given(other).dtype)
+def like_other(input: Any, other: Any) -> Form:
+    return to(input, given(other).dtype)
 
 
-def _cat(tensors: Any, dim: Any = 0) -> Form:
+def cat(tensors: Any, dim: Any = 0) -> Form:
     if type(tensors) not in (tuple, list) or not tensors:
         raise UnfitError
     # An empty list counts as nothing, whatever the others are: caches begin as one.
@@ -109,7 +109,7 @@ def _is_nothing(value: Any) -> bool:
     return type(value) is Form and value.shape == (0,)
 
 
-def _stack(tensors: Any, dim: Any = 0) -> Form:
+def stack(tensors: Any, dim: Any = 0) -> Form:
     if type(tensors) not in (tuple, list) or not tensors:
         raise UnfitError
     forms = [given(each) for each in tensors]
@@ -125,7 +125,7 @@ def _stack(tensors: Any, dim: Any = 0) -> Form:
     return Form((*first.shape[:axis], len(forms), *first.shape[axis:]), None, first.dtype)
 
 
-def _repeat(input: Any, *sizes: Any) -> Form:
+def repeat(input: Any, *sizes: Any) -> Form:
     form = given(input)
     counts = sizes_of(sizes)
     extra = len(counts) - len(form.shape)
@@ -137,7 +137,7 @@ def _repeat(input: Any, *sizes: Any) -> Form:
     )
 
 
-def _roll(input: Any, shifts: Any, dims: Any = None) -> Form:
+def roll(input: Any, shifts: Any, dims: Any = None) -> Form:
     form = given(input)
     axes = (dims,) if type(dims) is int else dims
     if type(axes) not in (tuple, list) or not axes or not form.is_contiguous:
@@ -149,28 +149,13 @@ def _roll(input: Any, shifts: Any, dims: Any = None) -> Form:
     return Form(form.shape, None, form.dtype)
 
 
-def _clone(input: Any) -> Form:
+def clone(input: Any) -> Form:
     form = given(input)
     if not form.is_contiguous and not is_dense(form):
         raise UnfitError
     return Form(form.shape, _strides_of_copy(form), form.dtype)
 
 
-COPY_RULES: Mapping[str, Callable[..., Any]] = {
-    "torch.Tensor.contiguous": _contiguous,
-    "torch.Tensor.to": _to,
-    "torch.Tensor.float": _into(torch.float32),
-    "torch.Tensor.half": _into(torch.float16),
-    "torch.Tensor.bfloat16": _into(torch.bfloat16),
-    "torch.Tensor.double": _into(torch.float64),
-    "torch.Tensor.long": _into(torch.int64),
-    "torch.Tensor.int": _into(torch.int32),
-    "torch.Tensor.bool": _into(torch.bool),
-    "torch.Tensor.type_as": _like_other,
-    **dict.fromkeys(("torch.Tensor.clone", "torch.clone"), _clone),
-    "torch.stack": _stack,
-    "torch.Tensor.repeat": _repeat,
-    "torch.roll": _roll,
-    **dict.fromkeys(("torch.cat", "torch.concat"), _cat),
-}  # fmt: skip
-"""By the names that the table of operators keeps."""
+into_float16, into_float32, into_float64 = map(_into, (torch.float16, torch.float32, torch.float64))
+into_bfloat16, into_bool = _into(torch.bfloat16), _into(torch.bool)
+into_int32, into_int64 = _into(torch.int32), _into(torch.int64)

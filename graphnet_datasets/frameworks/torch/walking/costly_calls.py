@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from ....errors import MemoryLimitError, TimeLimitError
+from ....operators import OperatorValues
 from ....sample import Input, Op
 from ....sample.arguments import MAX_NESTING, Ref
 from ....sample.invariants import MAX_RANK
@@ -44,33 +45,15 @@ MAX_GRID = 64
 MAX_COPIES = 10**8
 """List items that `sum` copies: it makes a new list for each of its operands."""
 
-_LOOPS = frozenset(
-    {
-        "lobpcg", "matrix_power", "multigammaln", "mvlgamma", "pca_lowrank", "polygamma",
-        "svd_lowrank",
-    }
-)  # fmt: skip
-_WINDOWS = frozenset(
-    {
-        "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d",
-        "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices",
-        "max_pool3d", "max_pool3d_with_indices", "mkldnn_max_pool2d", "mkldnn_max_pool3d",
-        "quantized_max_pool1d", "quantized_max_pool2d", "quantized_max_pool3d",
-    }
-)  # fmt: skip
-"""Pools whose kernels visit whole windows even where these lie outside of the input. Pools that
-take the size of their result visit it even where it has no elements."""
+_LIMITS = OperatorValues("limit")
+"""`loops` and `windows`: an argument counts rounds. `split_size`, `split_count` and `parts`: the
+call returns many tensors. `chain` and `grid`: it combines many."""
 
 _GROWING = frozenset({"pow", "ipow", "lshift", "ilshift", "round", "lcm"})
 _COMPARISONS = frozenset({"eq", "ne", "is_", "is_not"})
 _ITERATING = frozenset({"fsum", "max", "min", "sum"})
 """Functions of Python that take a tensor apart along its first axis."""
 
-_SPLITS_BY_SIZE = frozenset({"split"})
-_SPLITS_BY_COUNT = frozenset({"chunk", "tensor_split", "hsplit", "vsplit", "dsplit"})
-_TAKES_APART = frozenset({"unbind", "tolist"})
-_CHAINS = frozenset({"multi_dot", "chain_matmul", "einsum"})
-_GRIDS = frozenset({"meshgrid", "cartesian_prod", "combinations"})
 _SCALAR_TYPES = frozenset((int, float, bool, type(None), Form, Scalar))
 _Check = Callable[[Operator, Sequence[Any], Mapping[str, Any]], None]
 
@@ -198,15 +181,18 @@ def _checks_of(operator: Operator) -> tuple[_Check, ...]:
         return (_check_python,)
     name = limit_name(operator)
     checks: list[_Check] = []
-    if name in _LOOPS or "polynomial" in name:
+    limit = _LIMITS.get(name)
+    if limit == "loops" or "polynomial" in name:
         checks.append(_check_loops)
-    if name in _WINDOWS or "adaptive_" in name:
+    # Kernels of pools visit whole windows, even outside of the input, and adaptive ones their
+    # whole result, even if it has no elements.
+    if limit == "windows" or "adaptive_" in name:
         checks.append(_check_windows)
     if operator.name.startswith("torch.ops.") and operator.name.count(".") == 3:
         checks.append(_check_packet)
-    if name in _SPLITS_BY_SIZE | _SPLITS_BY_COUNT | _TAKES_APART:
+    if limit in ("split_size", "split_count", "parts"):
         checks.append(_check_parts)
-    if name in _CHAINS | _GRIDS:
+    if limit in ("chain", "grid"):
         checks.append(_check_operand_count)
     return tuple(checks)
 
@@ -353,7 +339,7 @@ def _check_parts(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, A
         num_parts = tensor.numel()
     elif name == "unbind":
         num_parts = _size(tensor, args[1] if len(args) > 1 else kwargs.get("dim", 0))
-    elif name in _SPLITS_BY_COUNT:
+    elif _LIMITS[name] == "split_count":
         counts = [_number(arg) for arg in last_args]
         num_parts = max((count for count in counts if isinstance(count, int)), default=0)
     elif last_args:
@@ -382,7 +368,7 @@ def _check_operand_count(
 ) -> None:
     """Refuse products and grids of very many tensors."""
     name = limit_name(operator)
-    limit = MAX_GRID if name in _GRIDS else MAX_CHAIN
+    limit = MAX_GRID if _LIMITS[name] == "grid" else MAX_CHAIN
     counts = [len(arg) for arg in (*args, *kwargs.values()) if isinstance(arg, tuple | list)]
     counts.append(sum(map(_is_tensor, args)))
     if name == "combinations":

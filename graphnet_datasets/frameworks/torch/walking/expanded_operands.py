@@ -15,22 +15,17 @@ from typing import Any
 
 import torch
 
+from ....operators import OperatorNames, OperatorValues
 from ..operators import Operator
-from ..operators.words import words
-from .element_rules import ELEMENT_RULES
 from .forms import Form
 from .live_memory import tensors_in
 
-_READING = words("allclose equal tolist")
-"""Packets that read all elements of their operands and return no tensor."""
+_READING = OperatorNames("reads_all")
 
-_FOLLOWING = words(
-    "bfloat16 bool byte char double float half int long masked_fill short type type_as where"
-)
-"""Packets that follow strides, though ATen does not call all of their overloads pointwise."""
+_FOLLOWING = OperatorNames("follows_strides")
 
-_REDUCING = words("max min")
-"""Packets that are pointwise on two tensors and reduce a single one."""
+_REDUCING = OperatorNames("reduces_one")
+_RULES = OperatorValues("rule")
 
 
 def copied_bytes(operator: Operator, operands: Sequence[Any]) -> int:
@@ -62,7 +57,7 @@ def follows_strides(operator: Operator) -> bool:
     is_reducing = operator.packet_name in _REDUCING
     if operator.kind == "attribute" or is_listed:
         return True
-    if operator.name in ELEMENT_RULES and not is_reducing:
+    if _RULES.get(operator.name, "").startswith("element.") and not is_reducing:
         return True
     if namespace == "operator":
         return last not in ("matmul", "imatmul")

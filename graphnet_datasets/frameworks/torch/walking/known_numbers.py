@@ -14,27 +14,19 @@ from typing import Any
 import torch
 
 from ....errors import MaterializeError, UnknownOperatorError
+from ....operators import OperatorNames
 from ..operators import Operator, dispatched_names, is_checked, resolve
 from ..operators.words import words
 
 _ATEN = "torch.ops.aten."
 _LARGEST = 2**31
-_PADDING = words(
-    """
-    reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
-    replication_pad3d
-    """
-)
-"""Their kernels add paddings up in 64 bits without a look at what comes out."""
+_PADDING = OperatorNames("adds_paddings")
 
-_LOOPS = words("linalg_matrix_power matrix_power max_pool1d")
-"""Their kernels go round a loop as often as a number says, or round a window of any size."""
+_LOOPS = OperatorNames("loops_by_number")
 
-_STRIDED = words("as_strided as_strided_ as_strided_copy as_strided_scatter")
-"""Their bounds are compared in 64 bits, beyond which an offset reaches before the memory."""
+_STRIDED = OperatorNames("strided")
 
-FOLLOWS_NONE = words("copy")
-"""Their kernels follow the null pointer of a tensor that is None."""
+FOLLOWS_NONE = OperatorNames("reads_none")
 
 _GIVES_NOTHING = words(
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -57,7 +56,7 @@ def _pool(form: Form, window: Sizes, step: Sizes, pad: Sizes, gap: Sizes) -> For
     return _resized(form, sizes)
 
 
-def _max_pool(
+def max_pool(
     input: Any,
     kernel_size: Any,
     stride: Any = None,
@@ -73,7 +72,7 @@ def _max_pool(
     return _pool(_image(input), window, step, integers(padding, 2), integers(dilation, 2))
 
 
-def _average_pool(
+def average_pool(
     input: Any,
     kernel_size: Any,
     stride: Any = None,
@@ -97,14 +96,14 @@ def _average_pool(
     return _pool(form, window, step, pads, (1, 1))
 
 
-def _adaptive_pool(input: Any, output_size: Any) -> Form:
+def adaptive_pool(input: Any, output_size: Any) -> Form:
     form = _image(input)
     if len(form.shape) != 4 or 1 in form.shape[1:]:
         raise UnfitError
     return _resized(form, list(integers(output_size, 2)))
 
 
-def _interpolate(
+def interpolate(
     input: Any,
     size: Any = None,
     scale_factor: Any = None,
@@ -135,7 +134,7 @@ def _interpolate(
     return _resized(form, [math.floor(each) for each in scaled])
 
 
-def _pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Form:
+def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Form:
     form = plain(input)
     edges = integers(pad, len(pad)) if type(pad) in (tuple, list) and pad else ()
     if mode != "constant" or type(value) not in (int, float, type(None)):
@@ -150,7 +149,7 @@ def _pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> For
     return Form(tuple(shape), None, form.dtype)
 
 
-def _glu(input: Any, dim: Any = -1) -> Form:
+def glu(input: Any, dim: Any = -1) -> Form:
     form = plain(input)
     axis = axis_of(form, dim)
     if form.shape[axis] % 2:
@@ -159,7 +158,7 @@ def _glu(input: Any, dim: Any = -1) -> Form:
     return Form(shape, None, form.dtype)
 
 
-def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Form:
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Form:
     form = plain(input)
     if type(normalized_shape) not in (tuple, list) or not normalized_shape:
         raise UnfitError
@@ -171,7 +170,7 @@ def _rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = 
     return Form(form.shape, None, form.dtype)
 
 
-def _fused_attention(
+def fused_attention(
     query: Any,
     key: Any,
     value: Any,
@@ -210,7 +209,7 @@ def _fused_attention(
     return Form(asked.shape, strides, asked.dtype)
 
 
-def _attention(
+def attention(
     query: Any,
     key: Any,
     value: Any,
@@ -269,17 +268,3 @@ def _attention(
     heads = () if average_attn_weights else (num_heads,)
     shape = (asked.shape[1], *heads, asked.shape[0], looked_at.shape[0])
     return result, Form(shape, None, asked.dtype)
-
-
-LAYER_RULES: Mapping[str, Callable[..., Any]] = {
-    "torch.nn.functional.max_pool2d": _max_pool,
-    "torch.nn.functional.avg_pool2d": _average_pool,
-    "torch.nn.functional.adaptive_avg_pool2d": _adaptive_pool,
-    "torch.nn.functional.interpolate": _interpolate,
-    "torch.nn.functional.pad": _pad,
-    "torch.nn.functional.glu": _glu,
-    "torch.rms_norm": _rms_norm,
-    "torch.nn.functional.multi_head_attention_forward": _attention,
-    "torch.nn.functional.scaled_dot_product_attention": _fused_attention,
-}
-"""By the names that the table of operators keeps."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -30,43 +30,43 @@ def _shape_of(sizes: tuple[Any, ...]) -> Sizes:
     return () if is_scalar else sizes_of(sizes)
 
 
-def _filled(*sizes: Any, **options: Any) -> Form:
+def filled(*sizes: Any, **options: Any) -> Form:
     if not sizes and "size" in options:
         sizes = (options.pop("size"),)
     return _made(_shape_of(sizes), torch.get_default_dtype(), options)
 
 
-def _full(size: Any, fill_value: Any, **options: Any) -> Form:
+def full(size: Any, fill_value: Any, **options: Any) -> Form:
     kinds = {bool: torch.bool, int: torch.int64, float: torch.get_default_dtype()}
     if type(fill_value) not in kinds:
         raise UnfitError
     return _made(_shape_of((size,)), kinds[type(fill_value)], options)
 
 
-def _new(input: Any, *sizes: Any, **options: Any) -> Form:
+def new(input: Any, *sizes: Any, **options: Any) -> Form:
     return _made(_shape_of(sizes), given(input).dtype, options)
 
 
-def _new_full(input: Any, size: Any, fill_value: Any, **options: Any) -> Form:
+def new_full(input: Any, size: Any, fill_value: Any, **options: Any) -> Form:
     if type(fill_value) not in (bool, int, float):
         raise UnfitError
     return _made(_shape_of((size,)), given(input).dtype, options)
 
 
-def _like(input: Any, **options: Any) -> Form:
+def like(input: Any, **options: Any) -> Form:
     form = given(input)
     if not form.is_contiguous:
         raise UnfitError
     return _made(form.shape, form.dtype, options)
 
 
-def _full_like(input: Any, fill_value: Any, **options: Any) -> Form:
+def full_like(input: Any, fill_value: Any, **options: Any) -> Form:
     if type(fill_value) not in (bool, int, float):
         raise UnfitError
-    return _like(input, **options)
+    return like(input, **options)
 
 
-def _arange(*bounds: Any, **options: Any) -> Form:
+def arange(*bounds: Any, **options: Any) -> Form:
     if "end" in options:
         bounds = (options.pop("start", 0), options.pop("end"), options.pop("step", 1))
     if not 1 <= len(bounds) <= 3 or not are_numbers(*bounds) or float in map(type, bounds):
@@ -78,13 +78,13 @@ def _arange(*bounds: Any, **options: Any) -> Form:
     return _made((len(range(start, end, step)),), torch.int64, options)
 
 
-def _linspace(start: Any, end: Any, steps: Any, **options: Any) -> Form:
+def linspace(start: Any, end: Any, steps: Any, **options: Any) -> Form:
     if not are_numbers(start, end) or type(steps) is not int:
         raise UnfitError
     return _made((steps,), torch.get_default_dtype(), options)
 
 
-def _tensor(data: Any, **options: Any) -> Form | Scalar:
+def tensor(data: Any, **options: Any) -> Form | Scalar:
     """A number as a tensor, or an empty list, with which caches of keys and values begin."""
     if type(data) in (bool, int, float):
         return make_scalar(data, **options)
@@ -92,17 +92,3 @@ def _tensor(data: Any, **options: Any) -> Form | Scalar:
         raise UnfitError
     _made((1,), torch.get_default_dtype(), options)
     return Form((0,), None, options.get("dtype") or torch.get_default_dtype())
-
-
-MAKING_RULES: Mapping[str, Callable[..., Any]] = {
-    **dict.fromkeys(("torch.zeros", "torch.ones"), _filled),
-    "torch.full": _full,
-    "torch.arange": _arange,
-    "torch.linspace": _linspace,
-    "torch.tensor": _tensor,
-    **dict.fromkeys(("torch.Tensor.new_zeros", "torch.Tensor.new_ones"), _new),
-    "torch.Tensor.new_full": _new_full,
-    **dict.fromkeys(("torch.zeros_like", "torch.ones_like", "torch.empty_like"), _like),
-    "torch.full_like": _full_like,
-}
-"""By the names that the table of operators keeps."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -12,12 +11,12 @@ from .forms import Form, UnfitError
 from .rule_operands import broadcast, given, plain
 
 
-def _masked_fill(input: Any, mask: Any, value: Any) -> Form:
+def masked_fill(input: Any, mask: Any, value: Any) -> Form:
     form = _checked_fill(plain(input), mask, value)
     return Form(form.shape, None, form.dtype)
 
 
-def _masked_fill_in_place(input: Any, mask: Any, value: Any) -> Form:
+def masked_fill_in_place(input: Any, mask: Any, value: Any) -> Form:
     form = _checked_fill(given(input), mask, value)
     elementwise(form)  # no element of it lies in two places
     if mask.storage is form.storage:  # memory that is read as well as written
@@ -43,14 +42,14 @@ def _fills(form: Form, value: Any) -> bool:
     return value.shape == () and (floats or value.dtype == form.dtype)
 
 
-def _triangle(input: Any, diagonal: Any = 0) -> Form:
+def triangle(input: Any, diagonal: Any = 0) -> Form:
     form = given(input)
     if len(form.shape) < 2 or type(diagonal) is not int or not form.is_contiguous:
         raise UnfitError
     return Form(form.shape, None, form.dtype)
 
 
-def _where(condition: Any, input: Any, other: Any) -> Form:
+def where(condition: Any, input: Any, other: Any) -> Form:
     cover = given(condition)
     numbers = [each for each in (input, other) if type(each) in (int, float)]
     forms = [given(each) for each in (input, other) if type(each) not in (int, float)]
@@ -64,14 +63,3 @@ def _where(condition: Any, input: Any, other: Any) -> Form:
     if not cover.is_contiguous or (numbers and not dtype.is_floating_point):
         raise UnfitError
     return Form(shape, None, dtype)
-
-
-MASK_RULES: Mapping[str, Callable[..., Any]] = {
-    "torch.Tensor.masked_fill": _masked_fill,
-    "torch.Tensor.masked_fill_": _masked_fill_in_place,
-    "torch.where": _where,
-    **dict.fromkeys(
-        ("torch.triu", "torch.Tensor.triu", "torch.tril", "torch.Tensor.tril"), _triangle
-    ),
-}
-"""By the names that the table of operators keeps."""

@@ -25,31 +25,31 @@ def _small(value: Any) -> int:
     return value
 
 
-def _size(input: Any, dim: Any) -> int:
+def size(input: Any, dim: Any) -> int:
     if type(input) is not Form:
         raise UnfitError
     return input.shape[axis_of(input, dim)]
 
 
-def _sum(args: Any) -> int:
+def add_up(args: Any) -> int:
     if type(args) not in (tuple, list) or not args:
         raise UnfitError
     return builtins.sum(map(_small, args))
 
 
-def _select(condition: Any, then: Any, other: Any) -> Any:
+def choose(condition: Any, then: Any, other: Any) -> Any:
     if type(condition) is not bool:
         raise UnfitError
     return _small(then) if condition else _small(other)
 
 
-def _not(value: Any) -> bool:
+def negate(value: Any) -> bool:
     if type(value) is not bool:
         raise UnfitError
     return not value
 
 
-def _assert(value: Any, message: Any) -> None:
+def assertion(value: Any, message: Any) -> None:
     """Only what is true: of the rest torch raises an error, with the message."""
     if type(value) is not bool or not value or type(message) is not str:
         raise UnfitError
@@ -71,18 +71,14 @@ def _divided(compute: Callable[[int, int], Any]) -> Callable[[Any, Any], Any]:
     return rule
 
 
-NUMBER_RULES: Mapping[str, Callable[..., Any]] = {
-    "torch.ops.aten.sym_size.int": _size,
-    "torch.sym_sum": _sum,
-    "torch.sym_ite": _select,
-    "torch.sym_not": _not,
-    "torch.sym_max": _of_pairs(max),
-    "torch.sym_min": _of_pairs(min),
-    "torch.ops.aten._assert_scalar.default": _assert,
-    "operator.floordiv": _divided(operator.floordiv),
-    "operator.mod": _divided(operator.mod),
+maximum, minimum = _of_pairs(max), _of_pairs(min)
+floor_divide, modulo = _divided(operator.floordiv), _divided(operator.mod)
+
+OVERLOAD_RULES: Mapping[str, Callable[..., Any]] = {
+    "torch.ops.aten.sym_size.int": size,
+    "torch.ops.aten._assert_scalar.default": assertion,
 }
-"""By the names that the table of operators keeps."""
+"""Rules of single overloads."""
 
 PAIR_RULES: Mapping[str, Callable[[Any, Any], Any]] = {
     f"operator.{compute.__name__}": _of_pairs(compute)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ def _pair(form: Form, shape: Sizes) -> tuple[Form, Form]:
     return Form(shape, None, form.dtype), Form(shape, None, torch.int64)
 
 
-def _topk(
+def topk(
     input: Any, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True
 ) -> tuple[Form, Form]:
     form = _ordered(input)
@@ -27,7 +26,7 @@ def _topk(
     return _pair(form, (*form.shape[:axis], k, *form.shape[axis + 1 :]))
 
 
-def _sort(input: Any, dim: Any = -1, descending: Any = False) -> tuple[Form, Form]:
+def sort(input: Any, dim: Any = -1, descending: Any = False) -> tuple[Form, Form]:
     form = _ordered(input)
     axis_of(form, dim)
     if type(descending) is not bool or not form.is_contiguous:
@@ -35,11 +34,11 @@ def _sort(input: Any, dim: Any = -1, descending: Any = False) -> tuple[Form, For
     return _pair(form, form.shape)
 
 
-def _argsort(input: Any, dim: Any = -1, descending: Any = False) -> Form:
-    return _sort(input, dim, descending)[1]
+def argsort(input: Any, dim: Any = -1, descending: Any = False) -> Form:
+    return sort(input, dim, descending)[1]
 
 
-def _argmax(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
+def argmax(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
     form = _ordered(input)
     axis = axis_of(form, dim)
     if form.dtype is torch.bool or type(keepdim) is not bool or not form.is_contiguous:
@@ -54,12 +53,3 @@ def _ordered(input: Any) -> Form:
     if form.dtype.is_complex:
         raise UnfitError
     return form
-
-
-ORDER_RULES: Mapping[str, Callable[..., Any]] = {
-    **dict.fromkeys(("torch.topk", "torch.Tensor.topk"), _topk),
-    **dict.fromkeys(("torch.sort", "torch.Tensor.sort"), _sort),
-    **dict.fromkeys(("torch.argmax", "torch.Tensor.argmax"), _argmax),
-    **dict.fromkeys(("torch.argsort", "torch.Tensor.argsort"), _argsort),
-}
-"""By the names that the table of operators keeps."""

@@ -12,32 +12,48 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .copy_rules import COPY_RULES
-from .element_rules import ELEMENT_RULES
+from ....operators import OperatorValues
+from . import (
+    copy_rules,
+    element_rules,
+    layer_rules,
+    making_rules,
+    mask_rules,
+    number_rules,
+    order_rules,
+    sum_rules,
+    value_rules,
+    view_rules,
+)
 from .forms import Scalar, UnfitError
-from .layer_rules import LAYER_RULES
-from .making_rules import MAKING_RULES
-from .mask_rules import MASK_RULES
-from .number_rules import NUMBER_RULES, PAIR_RULES
-from .order_rules import ORDER_RULES
+from .number_rules import PAIR_RULES
 from .scalar_rules import apply_to_scalars
-from .sum_rules import SUM_RULES
-from .value_rules import VALUE_RULES
-from .view_rules import VIEW_RULES
+
+_MODULES = {
+    "copy": copy_rules,
+    "element": element_rules,
+    "layer": layer_rules,
+    "making": making_rules,
+    "mask": mask_rules,
+    "number": number_rules,
+    "order": order_rules,
+    "sum": sum_rules,
+    "value": value_rules,
+    "view": view_rules,
+}
+
+
+def _resolve(rule: str) -> Callable[..., Any]:
+    """Return the function that an entry of an operator names as `module.function`."""
+    module, _, function = rule.partition(".")
+    return getattr(_MODULES[module], function)
+
 
 RULES: Mapping[str, Callable[..., Any]] = {
-    **ELEMENT_RULES,
-    **MASK_RULES,
-    **VALUE_RULES,
-    **LAYER_RULES,
-    **VIEW_RULES,
-    **COPY_RULES,
-    **MAKING_RULES,
-    **SUM_RULES,
-    **ORDER_RULES,
-    **NUMBER_RULES,
+    **{name: _resolve(rule) for name, rule in OperatorValues("rule").items()},
+    **number_rules.OVERLOAD_RULES,
 }
-"""Rules by the names that the table of operators keeps."""
+"""Rules by the canonical names of operators."""
 
 
 def apply_rule(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -12,35 +12,14 @@ from typing import Any
 
 import torch
 
+from ....operators import OperatorNames
 from ..operators import lookup, resolve
 from .forms import CPU, Scalar, UnfitError
 from .live_memory import tensors_in
 
-COMPUTED = frozenset(
-    (
-        "operator.add", "operator.sub", "operator.mul", "operator.truediv", "operator.neg",
-        "operator.pow", "torch.add", "torch.sub", "torch.mul", "torch.div", "torch.neg",
-        "torch.Tensor.add", "torch.Tensor.sub", "torch.Tensor.mul", "torch.Tensor.div",
-        "torch.sqrt", "torch.Tensor.sqrt", "torch.rsqrt", "torch.Tensor.rsqrt", "torch.exp",
-        "torch.Tensor.exp", "torch.log", "torch.Tensor.log", "torch.abs", "torch.Tensor.abs",
-        "torch.Tensor.pow", "torch.pow", "torch.Tensor.floor", "torch.Tensor.to",
-        "torch.Tensor.float", "torch.Tensor.half", "torch.Tensor.bfloat16", "torch.Tensor.double",
-        "torch.Tensor.long", "torch.Tensor.int", "torch.Tensor.bool", "torch.Tensor.type_as",
-    )
-)  # fmt: skip
-"""Operators on single elements that write to none, whose results are known where operands are."""
+COMPUTED = OperatorNames("computed")
 
-BESIDE_OTHERS = frozenset(
-    (
-        "operator.add", "operator.sub", "operator.mul", "operator.truediv", "torch.add",
-        "torch.sub", "torch.mul", "torch.div", "torch.Tensor.add", "torch.Tensor.sub",
-        "torch.Tensor.mul", "torch.Tensor.div", "operator.iadd", "operator.isub", "operator.imul",
-        "operator.itruediv", "torch.Tensor.add_", "torch.Tensor.sub_", "torch.Tensor.mul_",
-        "torch.Tensor.div_", "torch.max", "torch.maximum", "torch.min", "torch.minimum",
-        "torch.where", "torch.Tensor.masked_fill",
-    )
-)  # fmt: skip
-"""Operators that make new memory, or write to the first operand, which is no such tensor then."""
+BESIDE_OTHERS = OperatorNames("beside")
 
 
 def make_scalar(data: Any, dtype: Any = None, device: Any = None) -> Scalar:

@@ -14,26 +14,16 @@ from typing import Any
 import torch
 
 from ....errors import MaterializeError
+from ....operators import OperatorNames
 from ..operators import Operator
 from ..operators.words import words
 
-STRIDE_BLIND = words(
-    """
-    median nanmedian native_group_norm native_group_norm_backward
-    """
-)
-"""Packets whose kernels read all of an operand as if no two of its elements shared memory."""
+STRIDE_BLIND = OperatorNames("stride_blind")
 
 _BY_AXIS = words("median nanmedian")
 """Packets that copy their operand unless they reduce along one axis."""
 
-ROW_BLIND = words(
-    """
-    _scaled_dot_product_flash_attention_for_cpu
-    _scaled_dot_product_flash_attention_for_cpu_backward
-    """
-)
-"""Packets whose kernels use the strides of all axes but the last two, which they read as rows."""
+ROW_BLIND = OperatorNames("row_blind")
 
 
 def ignores_strides(operator: Operator) -> bool:

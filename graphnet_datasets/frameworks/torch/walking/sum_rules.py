@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from .forms import Form, UnfitError
 from .rule_operands import are_numbers, axis_of, given, plain
 
 
-def _index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Form:
+def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Form:
     form, places, added = plain(input), given(index), plain(source)
     axis = axis_of(form, dim)
     if places.dtype not in (torch.int32, torch.int64) or len(places.shape) != 1:
@@ -22,12 +21,12 @@ def _index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1)
     return Form(form.shape, None, form.dtype)
 
 
-def _scatter_add(input: Any, dim: Any, index: Any, src: Any) -> Form:
+def scatter_add(input: Any, dim: Any, index: Any, src: Any) -> Form:
     form = _checked(input, dim, index, src)
     return Form(form.shape, None, form.dtype)
 
 
-def _scatter_add_in_place(input: Any, dim: Any, index: Any, src: Any) -> Form:
+def scatter_add_in_place(input: Any, dim: Any, index: Any, src: Any) -> Form:
     form = _checked(input, dim, index, src)
     # Fake tensors that others may have elements of; and memory that is read as well as written.
     if form.storage.base is not None or form.storage in (index.storage, src.storage):
@@ -47,11 +46,3 @@ def _checked(input: Any, dim: Any, index: Any, src: Any) -> Form:
         if size > added.shape[each] or (each != axis and size > form.shape[each]):
             raise UnfitError
     return form
-
-
-SUM_RULES: Mapping[str, Callable[..., Any]] = {
-    **dict.fromkeys(("torch.index_add", "torch.Tensor.index_add"), _index_add),
-    **dict.fromkeys(("torch.scatter_add", "torch.Tensor.scatter_add"), _scatter_add),
-    "torch.Tensor.scatter_add_": _scatter_add_in_place,
-}
-"""By the names that the table of operators keeps."""

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ....errors import MemoryLimitError, TimeLimitError
+from ....operators import OperatorNames
 from ....sample import Op, Sample
 from ....sample.arguments import iterate_refs
 from ..building.entries import custom_operator_of, entries_of
@@ -29,10 +30,7 @@ MAX_UNKNOWN_BITS = 1024
 ELEMENTS_PER_S = 10**10
 """More than any processor gets through; a view may have more elements than memory has bytes."""
 
-DATA_SIZED = frozenset({"bincount", "one_hot"})
-"""Operators with results of a size that elements of an operand say, without a bound.
-
-Of `repeat_interleave` the repeats must be known before (`known_numbers`)."""
+DATA_SIZED = OperatorNames("data_sized")
 
 
 class Unsettled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from .rule_operands import (
 # Products
 
 
-def _linear(input: Any, weight: Any, bias: Any = None) -> Form:
+def linear(input: Any, weight: Any, bias: Any = None) -> Form:
     form, matrix = given(input), plain(weight)
     if (
         len(matrix.shape) != 2
@@ -44,7 +44,7 @@ def _check_bias(bias: Any, weight: Form, size: int | None = None) -> None:
             raise UnfitError
 
 
-def _addmm(input: Any, mat1: Any, mat2: Any) -> Form:
+def addmm(input: Any, mat1: Any, mat2: Any) -> Form:
     bias, left, right = plain(input), given(mat1), given(mat2)
     if (
         not len(left.shape) == len(right.shape) == 2
@@ -56,7 +56,7 @@ def _addmm(input: Any, mat1: Any, mat2: Any) -> Form:
     return Form((left.shape[0], right.shape[1]), None, left.dtype)
 
 
-def _matmul(left: Any, right: Any) -> Form:
+def matmul(left: Any, right: Any) -> Form:
     one, other = given(left), given(right)
     rank = len(one.shape)
     if (
@@ -141,7 +141,7 @@ def _convolution(rank: int) -> Callable[..., Any]:
     return rule
 
 
-def _transposed_convolution(
+def transposed_convolution(
     input: Any,
     weight: Any,
     bias: Any = None,
@@ -179,7 +179,7 @@ def _transposed_convolution(
 # Normalisation and pooling
 
 
-def _batch_norm(
+def batch_norm(
     input: Any,
     running_mean: Any,
     running_var: Any,
@@ -204,7 +204,7 @@ def _batch_norm(
     return Form(form.shape, form.strides if is_last else None, form.dtype)
 
 
-def _layer_norm(
+def layer_norm(
     input: Any,
     normalized_shape: Any,
     weight: Any = None,
@@ -238,14 +238,14 @@ def _reduced(form: Form, dim: Any, keepdim: Any) -> tuple[int, ...]:
     )
 
 
-def _mean(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
+def mean(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
     form = given(input)
     if not form.dtype.is_floating_point:
         raise UnfitError
     return Form(_reduced(form, dim, keepdim), None, form.dtype)
 
 
-def _sum(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
+def total(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
     form = given(input)
     if not form.is_contiguous or form.dtype.is_complex or type(keepdim) is not bool:
         raise UnfitError
@@ -257,7 +257,7 @@ def _sum(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
     return Form(_reduced(form, dim, keepdim), None, dtype)
 
 
-def _cumulated(input: Any, dim: Any) -> Form:
+def cumulated(input: Any, dim: Any) -> Form:
     form = given(input)
     axis_of(form, dim)
     if not form.is_contiguous or form.dtype.is_complex:
@@ -265,7 +265,7 @@ def _cumulated(input: Any, dim: Any) -> Form:
     return Form(form.shape, None, form.dtype if form.dtype.is_floating_point else torch.int64)
 
 
-def _group_norm(
+def group_norm(
     input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5
 ) -> Form:
     form = plain(input)
@@ -284,7 +284,7 @@ def _group_norm(
     return Form(form.shape, None, form.dtype)
 
 
-def _embedding(input: Any, weight: Any, padding_idx: Any = None, *rest: Any) -> Form:
+def embedding(input: Any, weight: Any, padding_idx: Any = None, *rest: Any) -> Form:
     places, table = given(input), plain(weight)
     if places.dtype not in (torch.int64, torch.int32) or len(table.shape) != 2:
         raise UnfitError
@@ -297,7 +297,7 @@ def _embedding(input: Any, weight: Any, padding_idx: Any = None, *rest: Any) -> 
     return Form((*places.shape, table.shape[1]), None, table.dtype)
 
 
-def _index_select(input: Any, dim: Any, index: Any) -> Form:
+def index_select(input: Any, dim: Any, index: Any) -> Form:
     form, places = given(input), given(index)
     axis = axis_of(form, dim)
     if len(places.shape) != 1 or places.dtype not in (torch.int64, torch.int32):
@@ -308,7 +308,7 @@ def _index_select(input: Any, dim: Any, index: Any) -> Form:
     return Form(shape, None, form.dtype)
 
 
-def _gather(input: Any, dim: Any, index: Any) -> Form:
+def gather(input: Any, dim: Any, index: Any) -> Form:
     form, places = given(input), given(index)
     axis = axis_of(form, dim)
     if places.dtype is not torch.int64:
@@ -322,28 +322,4 @@ def _gather(input: Any, dim: Any, index: Any) -> Form:
     return Form(places.shape, None, form.dtype)
 
 
-VALUE_RULES: Mapping[str, Callable[..., Any]] = {
-    "torch.nn.functional.linear": _linear,
-    "torch.addmm": _addmm,
-    **dict.fromkeys(
-        (
-            "torch.matmul", "torch.bmm", "operator.matmul", "torch.Tensor.matmul",
-            "torch.Tensor.bmm",
-        ),
-        _matmul,
-    ),
-    "torch.conv1d": _convolution(1),
-    "torch.conv2d": _convolution(2),
-    "torch.conv3d": _convolution(3),
-    "torch.conv_transpose2d": _transposed_convolution,
-    "torch.nn.functional.batch_norm": _batch_norm,
-    "torch.nn.functional.layer_norm": _layer_norm,
-    "torch.nn.functional.group_norm": _group_norm,
-    **dict.fromkeys(("torch.Tensor.mean", "torch.mean"), _mean),
-    **dict.fromkeys(("torch.sum", "torch.Tensor.sum"), _sum),
-    **dict.fromkeys(("torch.cumsum", "torch.Tensor.cumsum"), _cumulated),
-    "torch.nn.functional.embedding": _embedding,
-    **dict.fromkeys(("torch.index_select", "torch.Tensor.index_select"), _index_select),
-    **dict.fromkeys(("torch.gather", "torch.Tensor.gather"), _gather),
-}  # fmt: skip
-"""By the names that the table of operators keeps."""
+convolution_1d, convolution_2d, convolution_3d = (_convolution(rank) for rank in (1, 2, 3))

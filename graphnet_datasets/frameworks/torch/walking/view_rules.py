@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ MAX_PARTS = 4096
 """Items into which a rule takes a tensor apart; for more, torch is asked."""
 
 
-def _transpose(input: Any, dim0: Any, dim1: Any) -> Form:
+def transpose(input: Any, dim0: Any, dim1: Any) -> Form:
     form = given(input)
     order = list(range(len(form.shape)))
     one, other = axis_of(form, dim0), axis_of(form, dim1)
@@ -28,7 +27,7 @@ def _transpose(input: Any, dim0: Any, dim1: Any) -> Form:
     return _ordered(form, order)
 
 
-def _permute(input: Any, *dims: Any) -> Form:
+def permute(input: Any, *dims: Any) -> Form:
     form = given(input)
     order = [axis_of(form, dim) for dim in sizes_of(dims)]
     if sorted(order) != list(range(len(form.shape))):
@@ -41,7 +40,7 @@ def _ordered(form: Form, order: list[int]) -> Form:
     return form.with_view(tuple(shape[at] for at in order), tuple(strides[at] for at in order))
 
 
-def _view(input: Any, *sizes: Any) -> Form:
+def view(input: Any, *sizes: Any) -> Form:
     form = given(input)
     shape = _filled(form, sizes_of(sizes))
     strides = view_strides(form, shape)
@@ -50,7 +49,7 @@ def _view(input: Any, *sizes: Any) -> Form:
     return form.with_view(shape, strides)
 
 
-def _reshape(input: Any, *sizes: Any) -> Form:
+def reshape(input: Any, *sizes: Any) -> Form:
     form = given(input)
     shape = _filled(form, sizes_of(sizes))
     strides = view_strides(form, shape)
@@ -69,16 +68,16 @@ def _filled(form: Form, shape: Sizes) -> Sizes:
     return shape
 
 
-def _flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Form:
+def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Form:
     form = given(input)
     first, last = axis_of(form, start_dim), axis_of(form, end_dim)
     if first >= last:
         raise UnfitError
     merged = math.prod(form.shape[first : last + 1])
-    return _reshape(form, *form.shape[:first], merged, *form.shape[last + 1 :])
+    return reshape(form, *form.shape[:first], merged, *form.shape[last + 1 :])
 
 
-def _unsqueeze(input: Any, dim: Any) -> Form:
+def unsqueeze(input: Any, dim: Any) -> Form:
     form = given(input)
     rank = len(form.shape)
     if type(dim) is not int or not -rank - 1 <= dim <= rank:
@@ -91,7 +90,7 @@ def _unsqueeze(input: Any, dim: Any) -> Form:
     )
 
 
-def _expand(input: Any, *sizes: Any) -> Form:
+def expand(input: Any, *sizes: Any) -> Form:
     form = given(input)
     shape = sizes_of(sizes)
     extra = len(shape) - len(form.shape)
@@ -113,53 +112,53 @@ def _expand(input: Any, *sizes: Any) -> Form:
     return form.with_view(tuple(wanted), tuple(strides))
 
 
-def _expand_as(input: Any, other: Any) -> Form:
-    return _expand(input, *given(other).shape)
+def expand_as(input: Any, other: Any) -> Form:
+    return expand(input, *given(other).shape)
 
 
-def _view_as(input: Any, other: Any) -> Form:
-    return _view(input, given(other).shape)
+def view_as(input: Any, other: Any) -> Form:
+    return view(input, given(other).shape)
 
 
-def _reshape_as(input: Any, other: Any) -> Form:
-    return _reshape(input, given(other).shape)
+def reshape_as(input: Any, other: Any) -> Form:
+    return reshape(input, given(other).shape)
 
 
-def _squeeze(input: Any, dim: Any = None) -> Form:
+def squeeze(input: Any, dim: Any = None) -> Form:
     form = given(input)
     axes = range(len(form.shape)) if dim is None else (axis_of(form, dim),)
     kept = [axis for axis, size in enumerate(form.shape) if size != 1 or axis not in axes]
     return _ordered(form, kept)
 
 
-def _turn(input: Any) -> Form:
+def turn(input: Any) -> Form:
     form = given(input)
     if len(form.shape) != 2:
         raise UnfitError
     return _ordered(form, [1, 0])
 
 
-def _slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Form:
+def take_slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Form:
     form = given(input)
     axis = axis_of(form, dim)
-    return _getitem(form, (*[slice(None)] * axis, slice(start, end, step)))
+    return getitem(form, (*[slice(None)] * axis, slice(start, end, step)))
 
 
-def _setitem(input: Any, index: Any, value: Any) -> None:
+def setitem(input: Any, index: Any, value: Any) -> None:
     form = given(input)
     if form.storage.base is not None:  # fake tensors that others may have elements of
         raise UnfitError
-    part = _getitem(form, index)
+    part = getitem(form, index)
     if type(value) in (int, float, bool):
         return
     source = given(value)
     if source.dtype != form.dtype:
         raise UnfitError
-    if _expand(source, *part.shape).shape != part.shape:
+    if expand(source, *part.shape).shape != part.shape:
         raise UnfitError
 
 
-def _getitem(value: Any, index: Any) -> Any:
+def getitem(value: Any, index: Any) -> Any:
     if type(value) in (tuple, list):
         if type(index) is not int or not -len(value) <= index < len(value):
             raise UnfitError
@@ -225,7 +224,7 @@ def _picked(form: Form, places: list[Form]) -> Form:
     return Form((*shape, *form.shape[len(places) :]), None, form.dtype)
 
 
-def _split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form, ...]:
+def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form, ...]:
     form = given(tensor)
     axis = axis_of(form, dim)
     size = form.shape[axis]
@@ -243,15 +242,15 @@ def _split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form
     return _parts(form, axis, counts)
 
 
-def _chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[Form, ...]:
+def chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[Form, ...]:
     form = given(input)
     axis = axis_of(form, dim)
     if type(chunks) is not int or not 1 <= chunks <= MAX_PARTS:
         raise UnfitError
-    return _split(form, -(-form.shape[axis] // chunks), axis)
+    return split(form, -(-form.shape[axis] // chunks), axis)
 
 
-def _unbind(input: Any, dim: Any = 0) -> tuple[Form, ...]:
+def unbind(input: Any, dim: Any = 0) -> tuple[Form, ...]:
     form = given(input)
     axis = axis_of(form, dim)
     if form.shape[axis] > MAX_PARTS:
@@ -274,7 +273,7 @@ def _parts(form: Form, axis: int, counts: list[int]) -> tuple[Form, ...]:
     return tuple(found)
 
 
-def _meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Form, ...]:
+def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Form, ...]:
     if len(tensors) == 1 and type(tensors[0]) in (tuple, list):
         tensors = tuple(tensors[0])
     forms = [given(each) for each in tensors]
@@ -287,35 +286,10 @@ def _meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Form, ...]:
     found = []
     for axis, each in enumerate(forms):
         column = (1,) * axis + each.shape + (1,) * (rank - axis - 1)
-        found.append(_expand(_view(each, column), shape))
+        found.append(expand(view(each, column), shape))
     return tuple(found)
 
 
-def _detach(input: Any) -> Form:
+def detach(input: Any) -> Form:
     form = given(input)
     return form.with_view(form.shape, form.strides)
-
-
-VIEW_RULES: Mapping[str, Callable[..., Any]] = {
-    **dict.fromkeys(("torch.Tensor.transpose", "torch.transpose"), _transpose),
-    **dict.fromkeys(("torch.Tensor.permute", "torch.permute"), _permute),
-    "torch.Tensor.view": _view,
-    **dict.fromkeys(("torch.Tensor.reshape", "torch.reshape"), _reshape),
-    **dict.fromkeys(("torch.Tensor.flatten", "torch.flatten"), _flatten),
-    **dict.fromkeys(("torch.Tensor.unsqueeze", "torch.unsqueeze"), _unsqueeze),
-    "torch.Tensor.expand": _expand,
-    "torch.Tensor.expand_as": _expand_as,
-    "torch.Tensor.view_as": _view_as,
-    "torch.Tensor.reshape_as": _reshape_as,
-    **dict.fromkeys(("torch.Tensor.squeeze", "torch.squeeze"), _squeeze),
-    **dict.fromkeys(("torch.Tensor.t", "torch.t"), _turn),
-    "torch.ops.aten.slice": _slice,
-    "operator.setitem": _setitem,
-    "operator.getitem": _getitem,
-    **dict.fromkeys(("torch.split", "torch.Tensor.split"), _split),
-    **dict.fromkeys(("torch.chunk", "torch.Tensor.chunk"), _chunk),
-    **dict.fromkeys(("torch.Tensor.unbind", "torch.unbind"), _unbind),
-    "torch.meshgrid": _meshgrid,
-    "torch.Tensor.detach": _detach,
-}  # fmt: skip
-"""By the names that the table of operators keeps."""

@@ -1,0 +1,52 @@
+"""Gradients of other operators, as ATen spells them."""
+
+ENTRIES = """
+_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward avg_pool2d_backward avg_pool3d_backward
+    convolution_backward elu_backward gelu_backward glu_backward hardsigmoid_backward
+    hardswish_backward hardtanh_backward huber_loss_backward leaky_relu_backward
+    log_sigmoid_backward logit_backward mish_backward mse_loss_backward native_batch_norm_backward
+    native_dropout_backward native_layer_norm_backward _prelu_kernel_backward select_backward
+    sigmoid_backward silu_backward slice_backward smooth_l1_loss_backward softplus_backward
+    softshrink_backward tanh_backward threshold_backward upsample_bicubic2d_backward
+    upsample_bilinear2d_backward upsample_linear1d_backward upsample_nearest1d_backward
+    upsample_nearest2d_backward upsample_nearest3d_backward _upsample_nearest_exact1d_backward
+    _upsample_nearest_exact2d_backward _upsample_nearest_exact3d_backward
+    upsample_trilinear3d_backward _weight_norm_interface_backward: aten checked@aten
+adaptive_avg_pool3d_backward affine_grid_generator_backward batch_norm_backward
+    _batch_norm_impl_index_backward binary_cross_entropy_backward _cdist_backward conv_tbc_backward
+    _convolution_double_backward cudnn_affine_grid_generator_backward cudnn_batch_norm_backward
+    cudnn_grid_sampler_backward cummaxmin_backward cumprod_backward diagonal_backward
+    _efficient_attention_backward _fake_quantize_learnable_per_channel_affine_backward
+    _fake_quantize_learnable_per_tensor_affine_backward
+    fake_quantize_per_channel_affine_cachemask_backward
+    fake_quantize_per_tensor_affine_cachemask_backward _flash_attention_backward
+    _fused_rms_norm_backward gather_backward glu_backward_jvp grid_sampler_2d_backward
+    grid_sampler_3d_backward hardshrink_backward index_select_backward
+    infinitely_differentiable_gelu_backward linear_backward masked_scatter_backward
+    masked_select_backward _masked_softmax_backward matmul_backward matrix_exp_backward
+    _pack_padded_sequence_backward _pdist_backward reflection_pad1d_backward
+    reflection_pad2d_backward reflection_pad3d_backward replication_pad1d_backward
+    replication_pad2d_backward replication_pad3d_backward rrelu_with_noise_backward
+    _scaled_dot_product_cudnn_attention_backward _scaled_dot_product_efficient_attention_backward
+    _scaled_dot_product_flash_attention_backward _slow_conv2d_backward soft_margin_loss_backward
+    _sparse_log_softmax_backward_data _sparse_mm_reduce_impl_backward _sparse_sum_backward
+    _thnn_differentiable_gru_cell_backward _thnn_differentiable_lstm_cell_backward to_dense_backward
+    trace_backward _upsample_bicubic2d_aa_backward _upsample_bilinear2d_aa_backward
+    _upsample_lanczos2d_aa_backward value_selecting_reduction_backward
+    _weight_norm_differentiable_backward: aten
+adaptive_max_pool2d_backward adaptive_max_pool3d_backward _ctc_loss_backward embedding_backward
+    _embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward
+    _embedding_bag_sparse_backward embedding_dense_backward embedding_sparse_backward
+    fractional_max_pool2d_backward fractional_max_pool3d_backward max_pool2d_backward
+    max_pool2d_with_indices_backward max_pool3d_with_indices_backward multi_margin_loss_backward
+    multilabel_margin_loss_backward nll_loss2d_backward nll_loss_backward
+    _thnn_fused_gru_cell_backward _thnn_fused_lstm_cell_backward _thnn_fused_lstm_cell_backward_impl
+    unfold_backward: left_out=trusts_indices
+batch_norm_backward_elemt batch_norm_backward_reduce _dirichlet_grad _sparse_softmax_backward_data
+    _standard_gamma_grad: aten torch
+glu_jvp: aten checked
+_log_softmax_backward_data _softmax_backward_data: aten torch checked@aten
+native_group_norm_backward: aten checked@aten stride_blind
+requires_grad: Tensor_ attribute
+_scaled_dot_product_flash_attention_for_cpu_backward: aten checked@aten row_blind
+"""
