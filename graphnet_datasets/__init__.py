@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .scores import error_aware_speedup_score, metric_path, speedup_score, to_metric_inputs
     from .storage.export import export_dataset
     from .storage.loading import load_dataset
+    from .storage.selection import load_sample
     from .storage.table import write_table
     from .transforms import translate
     from .validation import validate
@@ -39,6 +40,7 @@ _HOME_OF = {
     "extract_export": "extraction",
     "import_log": "benchmark",
     "load_dataset": "storage.loading",
+    "load_sample": "storage.selection",
     "make_inputs": "frameworks",
     "materialize": "frameworks",
     "metric_path": "scores",
@@ -69,6 +71,7 @@ __all__ = [
     "extract_export",
     "import_log",
     "load_dataset",
+    "load_sample",
     "make_inputs",
     "materialize",
     "metric_path",

@@ -295,6 +295,43 @@ def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[Mappi
     return rows
 
 
+@raises_only(RunError)
+def load_sample(
+    sample_id: str,
+    dataset: str | os.PathLike[str] = "graphnet",
+    *,
+    framework: str | None = None,
+) -> Sample:
+    """Return one sample by its id, without loading the rest of the dataset.
+
+    `dataset` is a name or path as for `load_dataset`. `framework` is needed only if the id exists
+    for several frameworks.
+
+    Raises:
+        DatasetNotFoundError: the dataset has no such sample; the message suggests similar ids.
+        RunError: the id exists for several frameworks.
+
+    >>> sample = load_sample("torch/resnet-18")
+    >>> sample.id, sample.framework, sample.task
+    ('torch/resnet-18', 'torch', 'cv')
+    """
+    rows = _find_ids([sample_id], dataset)
+    rows = [row for row in rows if framework in (None, row["framework"])]
+    if not rows:
+        ids = [name for name in _known_names(dataset) if name not in _configs_of_graphs()]
+        raise DatasetNotFoundError(
+            f"`{sample_id}` is not the id of a sample of `{dataset}`."
+            f"{did_you_mean(sample_id, ids)} `graphnet list` shows the ids."
+        )
+    frameworks = sorted({str(row["framework"]) for row in rows})
+    if len(frameworks) > 1:
+        raise RunError(
+            f"`{sample_id}` exists for {' and '.join(frameworks)}. Choose one with "
+            f"`framework={frameworks[0]!r}`."
+        )
+    return Sample.from_row(rows[0])
+
+
 def _find_listed(path: Path, dataset: str | os.PathLike[str]) -> Iterator[_Listed]:
     """Yield the samples with the ids in a file, in its order; lines with # are comments."""
     try:

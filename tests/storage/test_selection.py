@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets import load_dataset
+from graphnet_datasets import load_dataset, load_sample
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.storage.filters import Filters
@@ -162,3 +162,18 @@ def test_of_equal_ids_each_framework_has_its_row(tmp_path: Path) -> None:
     assert [row["framework"] for row in found] == ["torch", "paddle"]
     (row,) = select_rows("cv", Filters(framework=("paddle",)), dataset=root)
     assert row["framework"] == "paddle"
+
+
+def test_one_sample_is_loaded_by_its_id(dataset: Path, tmp_path: Path) -> None:
+    assert load_sample("nlp/chain-3", dataset).num_ops == 3
+    with pytest.raises(DatasetNotFoundError, match=r"is not the id .* Did you mean `nlp/chain-3`"):
+        load_sample("nlp/chian-3", dataset)
+    with pytest.raises(
+        DatasetNotFoundError, match=r"`cv` is not the id of a sample of `[^`]*`\. `g"
+    ):
+        load_sample("cv", dataset)
+    both = [chain("a/b", 2), dataclasses.replace(chain("a/b", 3), framework="paddle")]
+    path = write_table(both, tmp_path / "both.parquet")
+    with pytest.raises(RunError, match=r"`a/b` exists for paddle and torch\. Choose one with `f"):
+        load_sample("a/b", path)
+    assert load_sample("a/b", path, framework="paddle").num_ops == 3
