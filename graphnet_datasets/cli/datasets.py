@@ -90,7 +90,7 @@ def print_rows(
         typer.Option("--dynamic/--static", help="With or without symbolic dimensions."),
     ] = None,
     license: Annotated[str | None, typer.Option(help="Only this licence, as recorded.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Print this many at most.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Print this many at most.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """List the graphs of a dataset by size, with what one filters by."""

@@ -264,12 +264,19 @@ def import_reference(
             module = _import_file(Path(module_name))
         else:
             module = importlib.import_module(module_name)
-        return getattr(module, attribute)
     except (ImportError, AttributeError, OSError, ValueError) as error:
         raise error_type(
             f"The {kind} `{reference}` cannot be imported: {type(error).__name__}: {error}. "
             "Write it as `module:attribute` with a module that Python finds, or as "
             "`/path/to/file.py:attribute`."
+        ) from error
+    try:
+        return getattr(module, attribute)
+    except AttributeError as error:
+        names = [name for name in vars(module) if not name.startswith("_")]
+        raise error_type(
+            f"The {kind} `{reference}` cannot be imported: `{module_name}` has no `{attribute}`."
+            f"{did_you_mean(attribute, names)} Check the name after the colon."
         ) from error
 
 

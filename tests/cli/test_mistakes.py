@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from graphnet_datasets.benchmark.records.records import write_runs
+from graphnet_datasets.compilers.registry import import_reference
+from graphnet_datasets.errors import CompilerError
 
 from ..scores.run_rows import FOUR
 from ..tables import write_dataset
@@ -42,6 +44,23 @@ def test_score_finds_the_runs_among_other_tables(folder: Path) -> None:
         (folder / name).mkdir()
         write_runs(rows, folder / name / "runs.parquet")
     assert call("score", folder).stdout.splitlines()[1].split()[:3] == ["inductor", "4", "1"]
+
+
+def test_a_misspelled_attribute_of_a_file_is_suggested(folder: Path) -> None:
+    path = folder / "mine.py"
+    path.write_text("def compile_fast(module, example_inputs):\n    return module\n")
+    with pytest.raises(CompilerError) as caught:
+        import_reference(f"{path}:compile_fat")
+    assert str(caught.value) == (
+        f"The compiler `{path}:compile_fat` cannot be imported: `{path}` has no `compile_fat`. Did "
+        "you mean `compile_fast`? Check the name after the colon."
+    )
+
+
+def test_a_negative_limit_is_refused(folder: Path) -> None:
+    result = call("list", "cv", "--dataset", folder, "--limit", "-3", exit_code=2)
+    assert "--limit" in result.stderr
+    assert "greater than or equal to 1" in result.stderr
 
 
 @pytest.mark.parametrize("offline", ["0", "1"])

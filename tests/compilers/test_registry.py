@@ -170,11 +170,19 @@ def test_a_file_without_the_name_in_it_is_told_from_a_name() -> None:
     )
 
 
+def test_an_attribute_that_a_module_lacks_is_named() -> None:
+    reference = f"{__name__}:Missing"
+    with pytest.raises(CompilerError) as error:
+        make_compiler(reference)
+    assert str(error.value).startswith(
+        f"The compiler `{reference}` cannot be imported: `{__name__}` has no `Missing`."
+    )
+
+
 @pytest.mark.parametrize(
     ("reference", "cause"),
     [
         ("no_such_module:Mine", "ModuleNotFoundError"),
-        (f"{__name__}:Missing", "AttributeError"),
         ("/no/such/file.py:mine", "FileNotFoundError"),
     ],
 )
