@@ -183,14 +183,14 @@ def _scale(tensors: Sequence[torch.Tensor]) -> float:
 
 
 def _replaced(
-    module: torch.fx.GraphModule, kept: Sequence[tuple[LoweredGroup, GroupKernel]]
+    module: torch.fx.GraphModule, groups: Sequence[tuple[LoweredGroup, GroupKernel]]
 ) -> torch.fx.GraphModule:
     """Return a graph that calls a kernel for each group."""
-    group_of = {node: number for number, (group, _) in enumerate(kept) for node in group.nodes}
+    group_of = {node: number for number, (group, _) in enumerate(groups) for node in group.nodes}
     graph = torch.fx.Graph()
     new_nodes: dict[_Node, _Node] = {}
     done: set[int] = set()
-    root: dict[str, Any] = {f"kernel_{number}": kernel for number, (_, kernel) in enumerate(kept)}
+    root: dict[str, Any] = {f"kernel_{number}": kernel for number, (_, kernel) in enumerate(groups)}
 
     def emit(node: _Node) -> None:
         stack = [node]
@@ -200,14 +200,13 @@ def _replaced(
             if current in new_nodes or number in done:
                 stack.pop()
                 continue
-            operands = kept[number][0].inputs if number is not None else current.all_input_nodes
+            operands = groups[number][0].inputs if number is not None else current.all_input_nodes
             missing = [operand for operand in operands if operand not in new_nodes]
             lost = [operand for operand in missing if group_of.get(operand) in done]
             if lost:
                 raise TensorComprehensionError(
                     f"`{lost[0]}` is computed in a group and used outside of it, but it is not an "
-                    "output "
-                    "of the group."
+                    "output of the group."
                 )
             if missing:
                 stack += missing
@@ -219,7 +218,7 @@ def _replaced(
                 _call(number)
 
     def _call(number: int) -> None:
-        group = kept[number][0]
+        group = groups[number][0]
         arguments = tuple(new_nodes[operand] for operand in group.inputs)
         call = graph.call_module(f"kernel_{number}", arguments)
         for place, output in enumerate(group.outputs):

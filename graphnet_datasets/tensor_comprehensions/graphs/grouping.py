@@ -33,7 +33,7 @@ _Node = torch.fx.Node
 def reason_against(node: _Node) -> str:
     """Return the reason why no rule covers a node, or "".
 
-    The rule is applied to the node alone, so the rule itself decides what it covers.
+    The rule is applied to the node alone, so the rule itself decides which forms it covers.
     """
     if node.op != "call_function":
         return "The node is not an operator."

@@ -83,10 +83,10 @@ def num_leading_shared(
     instance: Instance, dependences: Dependences, first: int, second: int
 ) -> int:
     """Return the number of outermost output indices that can be shared parallel loops."""
-    one, two = instance.statements[first], instance.statements[second]
-    most = min(len(one.subscripts), len(two.subscripts))
+    earlier, later = instance.statements[first], instance.statements[second]
+    most = min(len(earlier.subscripts), len(later.subscripts))
     for place in range(most):
-        left, right = one.indices[place], two.indices[place]
+        left, right = earlier.indices[place], later.indices[place]
         same = (left.begin, left.end) == (right.begin, right.end)
         if not same or not _is_kept(instance, dependences, first, second, place):
             return place
@@ -99,16 +99,16 @@ def _is_kept(
     instance: Instance, dependences: Dependences, first: int, second: int, place: int
 ) -> bool:
     library = isl()
-    one, two = instance.statements[first], instance.statements[second]
-    for initial_one in (False, True) if has_initialisation(one) else (False,):
-        for initial_two in (False, True) if has_initialisation(two) else (False,):
+    earlier, later = instance.statements[first], instance.statements[second]
+    for initial_one in (False, True) if has_initialisation(earlier) else (False,):
+        for initial_two in (False, True) if has_initialisation(later) else (False,):
             pairs = dependences.between(
                 statement_name(first, initial_one), statement_name(second, initial_two)
             )
             if pairs is None:
                 continue
-            left = ", ".join(index_names(one, initial_one))
-            right = [f"j{position}" for position in range(len(index_names(two, initial_two)))]
+            left = ", ".join(index_names(earlier, initial_one))
+            right = [f"j{position}" for position in range(len(index_names(later, initial_two)))]
             same = library.Map(
                 f"{{ {statement_name(first, initial_one)}[{left}] -> "
                 f"{statement_name(second, initial_two)}[{', '.join(right)}] "

@@ -1,4 +1,4 @@
-"""Dimensions that cannot vary, and why."""
+"""Dimensions that cannot vary, with the reasons."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .probing import Failure
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """A dimension that cannot vary, the operator that stands in the way, and why.
+    """A dimension that cannot vary, with the operator that prevents it and the reason.
 
-    `position` is None and `operator` "" where no single operator does.
+    `position` is None and `operator` is "" if no single operator prevents it.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Refused:
 
 
 class FixedSizesError(TransformError):
-    """No dimension of a graph can vary; `refused` says what stands in the way of each."""
+    """Raised if no dimension of a graph can vary; `refused` contains the reason for each."""
 
     def __init__(self, sample: Sample, refused: tuple[Refused, ...]) -> None:
         self.refused = refused
@@ -47,7 +47,7 @@ class FixedSizesError(TransformError):
 
 
 def refusal_of(sample: Sample, dimension: Dimension, failure: Failure) -> Refused:
-    """Return what is to be said of a dimension that failed."""
+    """Return the rejection of a dimension for a failure."""
     target = "" if failure.position < 0 else sample.ops[failure.position].target
     position = None if failure.position < 0 else failure.position
     return Refused(dimension.name, dimension.kind, dimension.hint, target, position, failure.error)
