@@ -182,13 +182,13 @@ def damaged(path: str, value: Any) -> dict[str, Any]:
             "ops.0.args",
             "[{}",
             "In row `a/b`: `ops[0]`: The argument template `[{}` is not JSON: Expecting ',' "
-            "delimiter: line 1 column 4 (char 3).",
+            "delimiter: line 1 column 4 (char 3). Write the row again.",
         ),
         (
             "ops.0.args",
             "[NaN]",
             "In row `a/b`: `ops[0]`: The argument template `[NaN]` is not JSON: `NaN` is written "
-            'as {"float": "nan"}.',
+            'as {"float": "nan"}. Write the row again.',
         ),
         (
             "ops.0.kwargs",
