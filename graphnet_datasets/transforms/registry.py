@@ -99,7 +99,7 @@ class Step:
     def __post_init__(self) -> None:
         if self.name not in TRANSFORMS:
             raise TransformError(
-                f"Choose one is no transform `{self.name}`.{did_you_mean(self.name, TRANSFORMS)} "
+                f"There is no transform `{self.name}`.{did_you_mean(self.name, TRANSFORMS)} "
                 "Choose one "
                 f"of {', '.join(TRANSFORMS)}."
             )

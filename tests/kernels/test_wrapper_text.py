@@ -49,5 +49,5 @@ def test_a_kernel_that_nobody_calls_comes_last() -> None:
 
 
 def test_what_is_no_python_is_refused() -> None:
-    with pytest.raises(ValueError, match="The wrapper is no Python"):
+    with pytest.raises(ValueError, match="The wrapper is not valid Python"):
         read_wrapper("def (")

@@ -214,7 +214,7 @@ def test_symbols_have_the_sizes_of_the_capture() -> None:
 @pytest.mark.parametrize(
     ("ops", "message"),
     [
-        ([], "No operators of `test/whole` were selected."),
+        ([], "No operators of `test/whole` were selected. Pass at least one position."),
         ([4], "`test/whole` has the operators 0 to 3, not 4."),
         ([-1], "`test/whole` has the operators 0 to 3, not -1."),
     ],

@@ -77,8 +77,8 @@ def test_what_cannot_be_cut_out_is_counted_by_its_reason() -> None:
 
 def test_an_unknown_method_is_refused() -> None:
     message = (
-        "There is no method 'magic' of cutting graphs (there are sole_op, rules, inductor, "
-        "inductor_cuda, repeats)."
+        "There is no method 'magic' for cutting graphs. Choose one of sole_op, rules, inductor, "
+        "inductor_cuda, repeats."
     )
     with pytest.raises(SampleError, match=f"^{re.escape(message)}$"):
         Subgraphs("magic")
