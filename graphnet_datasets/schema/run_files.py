@@ -47,7 +47,7 @@ def _may_hold_runs(file: Path) -> bool:
         names = pq.read_schema(file).names
     except (pa.ArrowInvalid, OSError):
         return True
-    return {"sample_id", "status"}.issubset(names)
+    return "run_id" in names or {"sample_id", "status"}.issubset(names)
 
 
 def read_run_file(path: Path) -> pa.Table:
