@@ -47,7 +47,8 @@ def _may_hold_runs(file: Path) -> bool:
         names = pq.read_schema(file).names
     except (pa.ArrowInvalid, OSError):
         return True
-    return "run_id" in names or {"sample_id", "status"}.issubset(names)
+    is_tuning = "record_id" in names
+    return {"sample_id", "status"}.issubset(names) or ("run_id" in names and not is_tuning)
 
 
 def read_run_file(path: Path) -> pa.Table:
