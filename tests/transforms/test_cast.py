@@ -162,7 +162,7 @@ def test_autocast_computes_products_in_the_short_format() -> None:
         (lambda: cast(graph(Op("torch.relu", (Ref(0),))), "int8"),
          "Graphs cannot be cast to 'int8'. Choose one of bfloat16, float16, float32, float64."),
         (lambda: autocast(graph(Op("torch.relu", (Ref(0),))), "float64"),
-         "Autocast computes in bfloat16 or float16, not in 'float64'."),
+         "Autocast computes in bfloat16 or float16, not in 'float64'. Choose one of these."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(call: Any, message: str) -> None:
