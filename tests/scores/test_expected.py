@@ -72,6 +72,12 @@ def test_a_suspicion_about_times_is_no_verdict() -> None:
     assert verdict_of(record(status="run_failed", reason="tampering")) is None
 
 
+def test_a_graph_that_takes_no_other_numbers_has_no_verdict_on_them() -> None:
+    fixed = record(min_t=-6.0, varied_verdict="unsupported")
+    assert verdict_of(fixed) is None
+    assert verdict_of(fixed | {"varied_verdict": "ok"}) == ExpectedVerdict.RIGHT
+
+
 def test_a_repaired_compiler_and_a_broken_one_differ_from_the_expectation() -> None:
     repaired, broken = compare_with_expected(
         [ROW], [record(min_t=-6.0), record("inductor", status="run_failed")]
