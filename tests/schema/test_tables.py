@@ -66,8 +66,8 @@ def test_a_new_table_is_written_loaded_and_left_out_of_all(tuned: Table, tmp_pat
     with pytest.raises(RunError) as caught:
         select_rows("tuned", dataset=root)
     assert str(caught.value).startswith(
-        "The config `tuned` holds measurements of tuners, which cannot be run. Choose a config of "
-        "graphs: all, cv, nlp,"
+        "The config `tuned` contains measurements of tuners, which cannot be run. Choose a config "
+        "of graphs: all, cv, nlp,"
     )
 
 
