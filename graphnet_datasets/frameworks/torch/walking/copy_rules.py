@@ -23,6 +23,7 @@ from .rule_operands import (
 
 
 def contiguous(input: Any) -> Form:
+    """Return the form of `contiguous`: a view, or a plain copy."""
     form = given(input)
     if form.is_contiguous:
         return form.with_view(form.shape, form.strides)
@@ -37,6 +38,7 @@ def to(
     non_blocking: Any = False,
     copy: Any = False,
 ) -> Form:
+    """Return the form of `to` on the CPU: a view if the dtype stays, else a copy."""
     form = given(input)
     for place in given_places:
         if type(place) is torch.dtype and dtype is None:
@@ -75,10 +77,12 @@ def _into(dtype: torch.dtype) -> Callable[[Any], Form]:
 
 
 def like_other(input: Any, other: Any) -> Form:
+    """Return the form of a copy in the dtype of another tensor."""
     return to(input, given(other).dtype)
 
 
 def cat(tensors: Any, dim: Any = 0) -> Form:
+    """Return the form of tensors joined along an axis."""
     if type(tensors) not in (tuple, list) or not tensors:
         raise UnfitError
     # An empty list counts as nothing, whatever the others are: caches begin as one.
@@ -110,6 +114,7 @@ def _is_nothing(value: Any) -> bool:
 
 
 def stack(tensors: Any, dim: Any = 0) -> Form:
+    """Return the form of tensors joined along a new axis."""
     if type(tensors) not in (tuple, list) or not tensors:
         raise UnfitError
     forms = [given(each) for each in tensors]
@@ -126,6 +131,7 @@ def stack(tensors: Any, dim: Any = 0) -> Form:
 
 
 def repeat(input: Any, *sizes: Any) -> Form:
+    """Return the form of a tensor repeated along its axes."""
     form = given(input)
     counts = sizes_of(sizes)
     extra = len(counts) - len(form.shape)
@@ -138,6 +144,7 @@ def repeat(input: Any, *sizes: Any) -> Form:
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Form:
+    """Return the form of a tensor whose elements are shifted in a circle."""
     form = given(input)
     axes = (dims,) if type(dims) is int else dims
     if type(axes) not in (tuple, list) or not axes or not form.is_contiguous:
@@ -150,6 +157,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Form:
 
 
 def clone(input: Any) -> Form:
+    """Return the form of a copy."""
     form = given(input)
     if not form.is_contiguous and not is_dense(form):
         raise UnfitError

@@ -42,12 +42,14 @@ def rounded(input: Any) -> Form:
 
 
 def activation(input: Any, inplace: Any = False) -> Form:
+    """Return the form of an activation function without parameters."""
     if inplace is True:
         return in_place(given(input))
     return elementwise(input)
 
 
 def bounded(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: Any = False) -> Form:
+    """Return the form of an activation with two bounds, such as `hardtanh`."""
     if not are_numbers(min_val, max_val) or min_val >= max_val:
         raise UnfitError
     if not given(input).dtype.is_floating_point:
@@ -56,6 +58,7 @@ def bounded(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: Any = 
 
 
 def sloped(input: Any, negative_slope: Any = 0.01, inplace: Any = False) -> Form:
+    """Return the form of an activation with a slope, such as `leaky_relu`."""
     if not are_numbers(negative_slope):
         raise UnfitError
     if not given(input).dtype.is_floating_point:
@@ -64,12 +67,14 @@ def sloped(input: Any, negative_slope: Any = 0.01, inplace: Any = False) -> Form
 
 
 def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Form:
+    """Return the form of `softplus`."""
     if not are_numbers(beta, threshold):
         raise UnfitError
     return elementwise(input)
 
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Form:
+    """Return the form of `clamp` with numbers as bounds."""
     held = [each for each in (min, max) if each is not None]
     if not held or not are_numbers(*held):
         raise UnfitError
@@ -77,6 +82,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Form:
 
 
 def negate(input: Any) -> Form:
+    """Return the form of a negated tensor; refuse booleans, as torch does."""
     form = given(input)
     if form.dtype is torch.bool:
         raise UnfitError
@@ -84,6 +90,7 @@ def negate(input: Any) -> Form:
 
 
 def invert(input: Any) -> Form:
+    """Return the form of a bitwise complement."""
     form = given(input)
     if form.dtype is not torch.bool and (form.dtype.is_floating_point or form.dtype.is_complex):
         raise UnfitError
@@ -91,6 +98,7 @@ def invert(input: Any) -> Form:
 
 
 def prelu(input: Any, weight: Any) -> Form:
+    """Return the form of `prelu`, which has one slope or one per channel."""
     form, slope = plain(input), plain(weight)
     if len(slope.shape) != 1 or slope.dtype != form.dtype or len(form.shape) < 2:
         raise UnfitError
@@ -100,12 +108,14 @@ def prelu(input: Any, weight: Any) -> Form:
 
 
 def gelu(input: Any, approximate: Any = "none") -> Form:
+    """Return the form of `gelu`."""
     if approximate not in ("none", "tanh"):
         raise UnfitError
     return elementwise(input)
 
 
 def dropout(input: Any, p: Any = 0.5, training: Any = True, inplace: Any = False) -> Form:
+    """Return the form of `dropout` on elements."""
     del inplace
     if training is not False or type(p) not in (int, float) or not 0 <= p <= 1:
         raise UnfitError
@@ -114,12 +124,14 @@ def dropout(input: Any, p: Any = 0.5, training: Any = True, inplace: Any = False
 
 
 def dropout_of_channels(input: Any, *rest: Any, **options: Any) -> Form:
+    """Return the form of a dropout that zeroes whole channels."""
     if len(given(input).shape) != 4:  # of which torch warns
         raise UnfitError
     return dropout(input, *rest, **options)
 
 
 def softmax(input: Any, dim: Any, _stacklevel: Any = 3, dtype: Any = None) -> Form:
+    """Return the form of the function `softmax` or `log_softmax`."""
     form = given(input)
     axis_of(form, dim)
     if not form.dtype.is_floating_point or type(_stacklevel) is not int:
@@ -130,10 +142,12 @@ def softmax(input: Any, dim: Any, _stacklevel: Any = 3, dtype: Any = None) -> Fo
 
 
 def softmax_of_tensor(input: Any, dim: Any, dtype: Any = None) -> Form:
+    """Return the form of the method `softmax` or `log_softmax`."""
     return softmax(input, dim, dtype=dtype)
 
 
 def compare(left: Any, right: Any) -> Form:
+    """Return the form of a comparison, which is boolean."""
     if type(left) is not Form:
         left, right = right, left
     form = given(left)
@@ -149,6 +163,7 @@ def compare(left: Any, right: Any) -> Form:
 
 
 def binary(left: Any, right: Any, *, is_division: bool = False) -> Form:
+    """Return the form of an operator on two operands that broadcast."""
     if type(left) is not Form:
         left, right = right, left
     form = given(left)
@@ -168,6 +183,7 @@ def binary(left: Any, right: Any, *, is_division: bool = False) -> Form:
 
 
 def subtract(left: Any, right: Any) -> Form:
+    """Return the form of a difference; refuse booleans, as torch does."""
     for each in (left, right):
         if type(each) is Form and each.dtype is torch.bool:  # which torch refuses
             raise UnfitError
@@ -175,11 +191,13 @@ def subtract(left: Any, right: Any) -> Form:
 
 
 def subtract_in_place(left: Any, right: Any) -> Form:
+    """Return the form of a difference written into its first operand."""
     subtract(left, right)
     return binary_in_place(left, right)
 
 
 def extreme(left: Any, right: Any) -> Form:
+    """Return the form of `maximum`, `minimum` and their like."""
     one, other = given(left), given(right)
     if one.dtype != other.dtype or one.dtype.is_complex:
         raise UnfitError
@@ -237,6 +255,7 @@ def _of_dtype(form: Form, dtype: torch.dtype) -> Form:
 
 
 def bitwise(left: Any, right: Any) -> Form:
+    """Return the form of a bitwise operator, which takes no floating-point numbers."""
     one, other = given(left), given(right)
     if one.dtype != other.dtype or one.dtype.is_floating_point or one.dtype.is_complex:
         raise UnfitError
@@ -252,10 +271,12 @@ def _follows(form: Form, order: list[int]) -> bool:
 
 
 def divide(left: Any, right: Any) -> Form:
+    """Return the form of a quotient, which is floating-point."""
     return binary(left, right, is_division=True)
 
 
 def binary_in_place(left: Any, right: Any, *, is_division: bool = False) -> Form:
+    """Return the form of a binary operator that writes into its first operand."""
     form = given(left)
     result = binary(left, right, is_division=is_division)
     if result.shape != form.shape or (
@@ -266,15 +287,18 @@ def binary_in_place(left: Any, right: Any, *, is_division: bool = False) -> Form
 
 
 def divide_in_place(left: Any, right: Any) -> Form:
+    """Return the form of a quotient written into its first operand."""
     return binary_in_place(left, right, is_division=True)
 
 
 def power(base: Any, exponent: Any) -> Form:
+    """Return the form of a power whose exponent is a number."""
     if type(exponent) not in (int, float):
         raise UnfitError
     return elementwise(base)
 
 
 def power_in_place(base: Any, exponent: Any) -> Form:
+    """Return the form of a power written into its base."""
     power(base, exponent)
     return in_place(base)

@@ -65,6 +65,7 @@ def max_pool(
     ceil_mode: Any = False,
     return_indices: Any = False,
 ) -> Form:
+    """Return the form of a maximum pooling."""
     if ceil_mode is not False or return_indices is not False:
         raise UnfitError
     window = integers(kernel_size, 2)
@@ -81,6 +82,7 @@ def average_pool(
     count_include_pad: Any = True,
     divisor_override: Any = None,
 ) -> Form:
+    """Return the form of an average pooling."""
     is_usual = type(count_include_pad) is bool and divisor_override is None
     if type(ceil_mode) is not bool or not is_usual:
         raise UnfitError
@@ -97,6 +99,7 @@ def average_pool(
 
 
 def adaptive_pool(input: Any, output_size: Any) -> Form:
+    """Return the form of a pooling to a stated size."""
     form = _image(input)
     if len(form.shape) != 4 or 1 in form.shape[1:]:
         raise UnfitError
@@ -112,6 +115,7 @@ def interpolate(
     recompute_scale_factor: Any = None,
     antialias: Any = False,
 ) -> Form:
+    """Return the form of an image resized by interpolation."""
     form = _image(input)
     corners = (None, False, True) if mode in _SMOOTH else (None,)
     if (
@@ -135,6 +139,7 @@ def interpolate(
 
 
 def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Form:
+    """Return the form of a tensor with padding."""
     form = plain(input)
     edges = integers(pad, len(pad)) if type(pad) in (tuple, list) and pad else ()
     if mode != "constant" or type(value) not in (int, float, type(None)):
@@ -150,6 +155,7 @@ def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Form
 
 
 def glu(input: Any, dim: Any = -1) -> Form:
+    """Return the form of a gated linear unit, which halves an axis."""
     form = plain(input)
     axis = axis_of(form, dim)
     if form.shape[axis] % 2:
@@ -159,6 +165,7 @@ def glu(input: Any, dim: Any = -1) -> Form:
 
 
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Form:
+    """Return the form of `rms_norm`."""
     form = plain(input)
     if type(normalized_shape) not in (tuple, list) or not normalized_shape:
         raise UnfitError

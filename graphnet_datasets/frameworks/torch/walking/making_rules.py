@@ -31,12 +31,14 @@ def _shape_of(sizes: tuple[Any, ...]) -> Sizes:
 
 
 def filled(*sizes: Any, **options: Any) -> Form:
+    """Return the form of `zeros`, `ones` or `empty`."""
     if not sizes and "size" in options:
         sizes = (options.pop("size"),)
     return _made(_shape_of(sizes), torch.get_default_dtype(), options)
 
 
 def full(size: Any, fill_value: Any, **options: Any) -> Form:
+    """Return the form of `full`."""
     kinds = {bool: torch.bool, int: torch.int64, float: torch.get_default_dtype()}
     if type(fill_value) not in kinds:
         raise UnfitError
@@ -44,16 +46,19 @@ def full(size: Any, fill_value: Any, **options: Any) -> Form:
 
 
 def new(input: Any, *sizes: Any, **options: Any) -> Form:
+    """Return the form of `new_zeros` and its like."""
     return _made(_shape_of(sizes), given(input).dtype, options)
 
 
 def new_full(input: Any, size: Any, fill_value: Any, **options: Any) -> Form:
+    """Return the form of `new_full`."""
     if type(fill_value) not in (bool, int, float):
         raise UnfitError
     return _made(_shape_of((size,)), given(input).dtype, options)
 
 
 def like(input: Any, **options: Any) -> Form:
+    """Return the form of `zeros_like` and its like."""
     form = given(input)
     if not form.is_contiguous:
         raise UnfitError
@@ -61,12 +66,14 @@ def like(input: Any, **options: Any) -> Form:
 
 
 def full_like(input: Any, fill_value: Any, **options: Any) -> Form:
+    """Return the form of `full_like`."""
     if type(fill_value) not in (bool, int, float):
         raise UnfitError
     return like(input, **options)
 
 
 def arange(*bounds: Any, **options: Any) -> Form:
+    """Return the form of a range of numbers."""
     if "end" in options:
         bounds = (options.pop("start", 0), options.pop("end"), options.pop("step", 1))
     if not 1 <= len(bounds) <= 3 or not are_numbers(*bounds) or float in map(type, bounds):
@@ -79,6 +86,7 @@ def arange(*bounds: Any, **options: Any) -> Form:
 
 
 def linspace(start: Any, end: Any, steps: Any, **options: Any) -> Form:
+    """Return the form of a number of evenly spaced values."""
     if not are_numbers(start, end) or type(steps) is not int:
         raise UnfitError
     return _made((steps,), torch.get_default_dtype(), options)

@@ -12,11 +12,13 @@ from .rule_operands import broadcast, given, plain
 
 
 def masked_fill(input: Any, mask: Any, value: Any) -> Form:
+    """Return the form of `masked_fill`."""
     form = _checked_fill(plain(input), mask, value)
     return Form(form.shape, None, form.dtype)
 
 
 def masked_fill_in_place(input: Any, mask: Any, value: Any) -> Form:
+    """Return the form of `masked_fill_`."""
     form = _checked_fill(given(input), mask, value)
     elementwise(form)  # no element of it lies in two places
     if mask.storage is form.storage:  # memory that is read as well as written
@@ -43,6 +45,7 @@ def _fills(form: Form, value: Any) -> bool:
 
 
 def triangle(input: Any, diagonal: Any = 0) -> Form:
+    """Return the form of `tril` and `triu`."""
     form = given(input)
     if len(form.shape) < 2 or type(diagonal) is not int or not form.is_contiguous:
         raise UnfitError
@@ -50,6 +53,7 @@ def triangle(input: Any, diagonal: Any = 0) -> Form:
 
 
 def where(condition: Any, input: Any, other: Any) -> Form:
+    """Return the form of `where` with three operands."""
     cover = given(condition)
     numbers = [each for each in (input, other) if type(each) in (int, float)]
     forms = [given(each) for each in (input, other) if type(each) not in (int, float)]

@@ -26,24 +26,28 @@ def _small(value: Any) -> int:
 
 
 def size(input: Any, dim: Any) -> int:
+    """Return the sizes of a tensor, or the size of one axis."""
     if type(input) is not Form:
         raise UnfitError
     return input.shape[axis_of(input, dim)]
 
 
 def add_up(args: Any) -> int:
+    """Return the sum of numbers."""
     if type(args) not in (tuple, list) or not args:
         raise UnfitError
     return builtins.sum(map(_small, args))
 
 
 def choose(condition: Any, then: Any, other: Any) -> Any:
+    """Return one of two numbers, as a boolean decides."""
     if type(condition) is not bool:
         raise UnfitError
     return _small(then) if condition else _small(other)
 
 
 def negate(value: Any) -> bool:
+    """Return the negation of a boolean."""
     if type(value) is not bool:
         raise UnfitError
     return not value

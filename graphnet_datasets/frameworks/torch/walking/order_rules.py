@@ -17,6 +17,7 @@ def _pair(form: Form, shape: Sizes) -> tuple[Form, Form]:
 def topk(
     input: Any, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True
 ) -> tuple[Form, Form]:
+    """Return the forms of the largest values along an axis and their positions."""
     form = _ordered(input)
     axis = axis_of(form, dim)
     if type(k) is not int or not 1 <= k <= form.shape[axis]:
@@ -27,6 +28,7 @@ def topk(
 
 
 def sort(input: Any, dim: Any = -1, descending: Any = False) -> tuple[Form, Form]:
+    """Return the forms of sorted values and their positions."""
     form = _ordered(input)
     axis_of(form, dim)
     if type(descending) is not bool or not form.is_contiguous:
@@ -35,10 +37,12 @@ def sort(input: Any, dim: Any = -1, descending: Any = False) -> tuple[Form, Form
 
 
 def argsort(input: Any, dim: Any = -1, descending: Any = False) -> Form:
+    """Return the form of the positions that sort a tensor."""
     return sort(input, dim, descending)[1]
 
 
 def argmax(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
+    """Return the form of the positions of the largest or smallest values."""
     form = _ordered(input)
     axis = axis_of(form, dim)
     if form.dtype is torch.bool or type(keepdim) is not bool or not form.is_contiguous:

@@ -11,6 +11,7 @@ from .rule_operands import are_numbers, axis_of, given, plain
 
 
 def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Form:
+    """Return the form of a tensor with rows added at positions of an axis."""
     form, places, added = plain(input), given(index), plain(source)
     axis = axis_of(form, dim)
     if places.dtype not in (torch.int32, torch.int64) or len(places.shape) != 1:
@@ -22,11 +23,13 @@ def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) 
 
 
 def scatter_add(input: Any, dim: Any, index: Any, src: Any) -> Form:
+    """Return the form of a tensor with elements added at positions of an axis."""
     form = _checked(input, dim, index, src)
     return Form(form.shape, None, form.dtype)
 
 
 def scatter_add_in_place(input: Any, dim: Any, index: Any, src: Any) -> Form:
+    """Return the form of `scatter_add_`."""
     form = _checked(input, dim, index, src)
     # Fake tensors that others may have elements of; and memory that is read as well as written.
     if form.storage.base is not None or form.storage in (index.storage, src.storage):

@@ -24,6 +24,7 @@ from .rule_operands import (
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Form:
+    """Return the form of a linear layer."""
     form, matrix = given(input), plain(weight)
     if (
         len(matrix.shape) != 2
@@ -45,6 +46,7 @@ def _check_bias(bias: Any, weight: Form, size: int | None = None) -> None:
 
 
 def addmm(input: Any, mat1: Any, mat2: Any) -> Form:
+    """Return the form of a matrix product with an addend."""
     bias, left, right = plain(input), given(mat1), given(mat2)
     if (
         not len(left.shape) == len(right.shape) == 2
@@ -57,6 +59,7 @@ def addmm(input: Any, mat1: Any, mat2: Any) -> Form:
 
 
 def matmul(left: Any, right: Any) -> Form:
+    """Return the form of a matrix product with broadcast batches."""
     one, other = given(left), given(right)
     rank = len(one.shape)
     if (
@@ -151,6 +154,7 @@ def transposed_convolution(
     groups: Any = 1,
     dilation: Any = 1,
 ) -> Form:
+    """Return the form of a transposed convolution."""
     form, kernel = plain(input), plain(weight)
     steps, pads, more, gaps = (
         integers(each, 2) for each in (stride, padding, output_padding, dilation)
@@ -189,6 +193,7 @@ def batch_norm(
     momentum: Any = 0.1,
     eps: Any = 1e-5,
 ) -> Form:
+    """Return the form of a batch normalization."""
     form = given(input)
     if type(training) is not bool or len(form.shape) < 2 or not are_numbers(momentum, eps):
         raise UnfitError
@@ -211,6 +216,7 @@ def layer_norm(
     bias: Any = None,
     eps: Any = 1e-5,
 ) -> Form:
+    """Return the form of a layer normalization."""
     form = given(input)
     if type(normalized_shape) not in (tuple, list) or not normalized_shape or not are_numbers(eps):
         raise UnfitError
@@ -239,6 +245,7 @@ def _reduced(form: Form, dim: Any, keepdim: Any) -> tuple[int, ...]:
 
 
 def mean(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
+    """Return the form of a mean over axes."""
     form = given(input)
     if not form.dtype.is_floating_point:
         raise UnfitError
@@ -246,6 +253,7 @@ def mean(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
 
 
 def total(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
+    """Return the form of a sum over axes."""
     form = given(input)
     if not form.is_contiguous or form.dtype.is_complex or type(keepdim) is not bool:
         raise UnfitError
@@ -258,6 +266,7 @@ def total(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
 
 
 def cumulated(input: Any, dim: Any) -> Form:
+    """Return the form of a cumulative sum or product."""
     form = given(input)
     axis_of(form, dim)
     if not form.is_contiguous or form.dtype.is_complex:
@@ -268,6 +277,7 @@ def cumulated(input: Any, dim: Any) -> Form:
 def group_norm(
     input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5
 ) -> Form:
+    """Return the form of a group normalization."""
     form = plain(input)
     if (
         len(form.shape) < 2
@@ -285,6 +295,7 @@ def group_norm(
 
 
 def embedding(input: Any, weight: Any, padding_idx: Any = None, *rest: Any) -> Form:
+    """Return the form of rows looked up in a table."""
     places, table = given(input), plain(weight)
     if places.dtype not in (torch.int64, torch.int32) or len(table.shape) != 2:
         raise UnfitError
@@ -298,6 +309,7 @@ def embedding(input: Any, weight: Any, padding_idx: Any = None, *rest: Any) -> F
 
 
 def index_select(input: Any, dim: Any, index: Any) -> Form:
+    """Return the form of slices at positions of an axis."""
     form, places = given(input), given(index)
     axis = axis_of(form, dim)
     if len(places.shape) != 1 or places.dtype not in (torch.int64, torch.int32):
@@ -309,6 +321,7 @@ def index_select(input: Any, dim: Any, index: Any) -> Form:
 
 
 def gather(input: Any, dim: Any, index: Any) -> Form:
+    """Return the form of elements gathered along an axis."""
     form, places = given(input), given(index)
     axis = axis_of(form, dim)
     if places.dtype is not torch.int64:

@@ -20,6 +20,7 @@ MAX_PARTS = 4096
 
 
 def transpose(input: Any, dim0: Any, dim1: Any) -> Form:
+    """Return the view with two axes exchanged."""
     form = given(input)
     order = list(range(len(form.shape)))
     one, other = axis_of(form, dim0), axis_of(form, dim1)
@@ -28,6 +29,7 @@ def transpose(input: Any, dim0: Any, dim1: Any) -> Form:
 
 
 def permute(input: Any, *dims: Any) -> Form:
+    """Return the view with its axes in another order."""
     form = given(input)
     order = [axis_of(form, dim) for dim in sizes_of(dims)]
     if sorted(order) != list(range(len(form.shape))):
@@ -41,6 +43,7 @@ def _ordered(form: Form, order: list[int]) -> Form:
 
 
 def view(input: Any, *sizes: Any) -> Form:
+    """Return the view of another shape; refuse shapes that need a copy."""
     form = given(input)
     shape = _filled(form, sizes_of(sizes))
     strides = view_strides(form, shape)
@@ -50,6 +53,7 @@ def view(input: Any, *sizes: Any) -> Form:
 
 
 def reshape(input: Any, *sizes: Any) -> Form:
+    """Return the form of another shape: a view if the strides allow it, else a copy."""
     form = given(input)
     shape = _filled(form, sizes_of(sizes))
     strides = view_strides(form, shape)
@@ -69,6 +73,7 @@ def _filled(form: Form, shape: Sizes) -> Sizes:
 
 
 def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Form:
+    """Return the form with some axes merged into one."""
     form = given(input)
     first, last = axis_of(form, start_dim), axis_of(form, end_dim)
     if first >= last:
@@ -78,6 +83,7 @@ def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> Form:
 
 
 def unsqueeze(input: Any, dim: Any) -> Form:
+    """Return the view with an axis of size 1 inserted."""
     form = given(input)
     rank = len(form.shape)
     if type(dim) is not int or not -rank - 1 <= dim <= rank:
@@ -91,6 +97,7 @@ def unsqueeze(input: Any, dim: Any) -> Form:
 
 
 def expand(input: Any, *sizes: Any) -> Form:
+    """Return the view whose axes of size 1 are repeated with stride 0."""
     form = given(input)
     shape = sizes_of(sizes)
     extra = len(shape) - len(form.shape)
@@ -113,18 +120,22 @@ def expand(input: Any, *sizes: Any) -> Form:
 
 
 def expand_as(input: Any, other: Any) -> Form:
+    """Return the view expanded to the shape of another tensor."""
     return expand(input, *given(other).shape)
 
 
 def view_as(input: Any, other: Any) -> Form:
+    """Return the view in the shape of another tensor."""
     return view(input, given(other).shape)
 
 
 def reshape_as(input: Any, other: Any) -> Form:
+    """Return the form in the shape of another tensor."""
     return reshape(input, given(other).shape)
 
 
 def squeeze(input: Any, dim: Any = None) -> Form:
+    """Return the view without axes of size 1."""
     form = given(input)
     axes = range(len(form.shape)) if dim is None else (axis_of(form, dim),)
     kept = [axis for axis, size in enumerate(form.shape) if size != 1 or axis not in axes]
@@ -132,6 +143,7 @@ def squeeze(input: Any, dim: Any = None) -> Form:
 
 
 def turn(input: Any) -> Form:
+    """Return the transposed view of a matrix."""
     form = given(input)
     if len(form.shape) != 2:
         raise UnfitError
@@ -139,12 +151,14 @@ def turn(input: Any) -> Form:
 
 
 def take_slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Form:
+    """Return the view of a slice of an axis."""
     form = given(input)
     axis = axis_of(form, dim)
     return getitem(form, (*[slice(None)] * axis, slice(start, end, step)))
 
 
 def setitem(input: Any, index: Any, value: Any) -> None:
+    """Return the form of an assignment to a part of a tensor."""
     form = given(input)
     if form.storage.base is not None:  # fake tensors that others may have elements of
         raise UnfitError
@@ -159,6 +173,7 @@ def setitem(input: Any, index: Any, value: Any) -> None:
 
 
 def getitem(value: Any, index: Any) -> Any:
+    """Return the form of a subscript: an element of a sequence, or a part of a tensor."""
     if type(value) in (tuple, list):
         if type(index) is not int or not -len(value) <= index < len(value):
             raise UnfitError
@@ -225,6 +240,7 @@ def _picked(form: Form, places: list[Form]) -> Form:
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form, ...]:
+    """Return the views of the parts of an axis."""
     form = given(tensor)
     axis = axis_of(form, dim)
     size = form.shape[axis]
@@ -243,6 +259,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form,
 
 
 def chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[Form, ...]:
+    """Return the views of a number of parts of an axis."""
     form = given(input)
     axis = axis_of(form, dim)
     if type(chunks) is not int or not 1 <= chunks <= MAX_PARTS:
@@ -251,6 +268,7 @@ def chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[Form, ...]:
 
 
 def unbind(input: Any, dim: Any = 0) -> tuple[Form, ...]:
+    """Return the views of the slices along an axis."""
     form = given(input)
     axis = axis_of(form, dim)
     if form.shape[axis] > MAX_PARTS:
@@ -274,6 +292,7 @@ def _parts(form: Form, axis: int, counts: list[int]) -> tuple[Form, ...]:
 
 
 def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Form, ...]:
+    """Return the views of one-dimensional tensors, expanded to a grid."""
     if len(tensors) == 1 and type(tensors[0]) in (tuple, list):
         tensors = tuple(tensors[0])
     forms = [given(each) for each in tensors]
@@ -291,5 +310,6 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Form, ...]:
 
 
 def detach(input: Any) -> Form:
+    """Return the view without gradient."""
     form = given(input)
     return form.with_view(form.shape, form.strides)
