@@ -166,10 +166,12 @@ def open_file(root: Path, name: str) -> Iterator[BinaryIO]:
 
 
 def _link_error(place: Path, mode: int) -> UnsafePathError:
-    kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a directory"
+    if stat.S_ISLNK(mode):
+        problem = "a symbolic link. Links in somebody else's folder may lead to your own files"
+    else:
+        problem = "a pipe, a socket or a device, and reading it may never end"
     return UnsafePathError(
-        f"`{place}` is {kind}. Links of somebody else's repository may lead to your own files: "
-        "replace it by a regular file or directory, or remove it."
+        f"`{place}` is {problem}. Replace it by a regular file or directory, or remove it."
     )
 
 

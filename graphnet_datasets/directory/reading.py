@@ -123,8 +123,9 @@ def read_folder(folder: Path) -> Sample:
 def _read_file(folder: Path, name: str, required: bool) -> str:
     """Return the contents of a file in a folder; links are not followed."""
     path = folder / name
-    check_links(folder, name)
-    if not path.is_file():
+    if path.is_symlink() or path.is_file():
+        check_links(folder, name)
+    else:
         problem = "is missing" if required and not path.exists() else "is not a regular file"
         raise SourceError(
             f"`{path}` {problem}. A GraphNet sample has {', '.join(REQUIRED)}; complete the "

@@ -30,6 +30,8 @@ def find_run_files(path: Path) -> list[Path]:
         for file in path.rglob("*.parquet")
         if not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
+    for file in tables:
+        check_target(path, file)
     files = [file for file in tables if _may_hold_runs(file)]
     if not files:
         others = f" The {len(tables)} Parquet files there hold other tables." if tables else ""
@@ -37,8 +39,6 @@ def find_run_files(path: Path) -> list[Path]:
             f"There are no run records at `{path}`.{others} Create some with "
             f"`graphnet run … --out {path}`."
         )
-    for file in files if path.is_dir() else []:
-        check_target(path, file)
     return files
 
 

@@ -130,12 +130,10 @@ def refused(clone: Path, **options: Any) -> str:
 
 
 def test_a_refused_submission_leaves_the_clone_as_it_was(clone: Path) -> None:
-    hook = clone / ".git" / "hooks" / "pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho not today >&2\nexit 1\n")
-    hook.chmod(0o755)
-    assert refused(clone) == f"`git commit` failed in `{clone}`: not today"
-    hook.unlink()
+    lock = clone / ".git" / "index.lock"
+    lock.touch()
+    assert "failed in" in refused(clone)
+    lock.unlink()
     assert "already exists" in refused(clone, branch="main")
     assert "is outside the clone" in refused(clone, folder="../elsewhere")
     (clone / "more").write_text("x")

@@ -82,7 +82,7 @@ def test_links_are_refused_and_lead_nowhere(clone: Path, attack: Callable[[Path]
     attack(clone)
     head = git(clone, "rev-parse", "HEAD")
     outside = sorted((clone.parent / "outside").rglob("*"))
-    with pytest.raises(UnsafePathError, match=r"is (a symbolic link|neither a file nor)"):
+    with pytest.raises(UnsafePathError, match=r"is a (symbolic link|pipe)"):
         submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
     assert git(clone, "rev-parse", "HEAD") == head
     assert sorted((clone.parent / "outside").rglob("*")) == outside
