@@ -157,6 +157,9 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--library", action="append", help="default: every installed library")
     parser.add_argument(
+        "--twice", action="store_true", help="capture each model twice and compare the hashes"
+    )
+    parser.add_argument(
         "--out", type=Path, default=Path("build/audit.jsonl"),
         help="a JSON line per model; the same command goes on from there",
     )  # fmt: skip
@@ -174,7 +177,8 @@ def _audit(options: argparse.Namespace) -> int:
     earlier = read_results(options.out, entries)
     results: list[Audit] = []
     lines: list[str] = []
-    for result in audit(draw(entries, options.seed), options.models, options.jobs, earlier):
+    drawn = draw(entries, options.seed)
+    for result in audit(drawn, options.models, options.jobs, earlier, is_twice=options.twice):
         results.append(result)
         lines.append(json.dumps(result.to_json()))
         print(lines[-1], flush=True)

@@ -140,19 +140,25 @@ def read_results(path: Path, entries: Iterable[Entry]) -> list[Audit]:
 
 
 def audit(
-    entries: Sequence[Entry], count: int, jobs: int = 1, earlier: Sequence[Audit] = ()
+    entries: Sequence[Entry],
+    count: int,
+    jobs: int = 1,
+    earlier: Sequence[Audit] = (),
+    *,
+    is_twice: bool = False,
 ) -> Iterator[Audit]:
     """Capture entries in order until `count` of them have a verdict, and yield every result.
 
     A skipped model is replaced by the next entry. Results of an `earlier` audit count, and are
-    yielded first.
+    yielded first. With `is_twice` each model is built and captured twice, and has to have the same
+    structure hashes.
     """
     yield from earlier
     names = {result.entry.name for result in earlier}
     waiting = (entry for entry in entries if entry.name not in names)
     missing = count - sum(result.verdict != SKIPPED for result in earlier)
     while missing > 0 and (batch := list(itertools.islice(waiting, missing))):
-        for result in _audit_all(batch, jobs):
+        for result in _audit_all(batch, jobs, is_twice):
             missing -= result.verdict != SKIPPED
             yield result
 
@@ -174,7 +180,7 @@ def summary(results: Sequence[Audit]) -> dict[str, int]:
     }
 
 
-def _audit_all(entries: Sequence[Entry], jobs: int) -> Iterator[Audit]:
+def _audit_all(entries: Sequence[Entry], jobs: int, is_twice: bool) -> Iterator[Audit]:
     by_library: dict[str, list[Entry]] = {}
     for entry in entries:
         by_library.setdefault(entry.library, []).append(entry)
@@ -182,12 +188,12 @@ def _audit_all(entries: Sequence[Entry], jobs: int) -> Iterator[Audit]:
         work = Work(worker_of(library), PHASES, LIMITS, {LIBRARY_VARIABLE: library})
         by_line = {entry.line: entry for entry in group}
         with contextlib.closing(LocalPool(work, min(jobs, len(group)))) as pool:
-            for finished in pool.run(_job(entry) for entry in group):
+            for finished in pool.run(_job(entry, is_twice) for entry in group):
                 yield judge(by_line[finished.job.payload["line"]], finished)
 
 
-def _job(entry: Entry) -> PoolJob:
-    return PoolJob(entry.name, {"line": entry.line, "is_audit": True})
+def _job(entry: Entry, is_twice: bool) -> PoolJob:
+    return PoolJob(entry.name, {"line": entry.line, "is_audit": True, "is_twice": is_twice})
 
 
 def judge(entry: Entry, finished: Finished) -> Audit:

@@ -30,7 +30,7 @@ from .architectures_paddle.zoo import VISION
 from .catalog import CatalogError, Entry, parse_line
 from .examples import make_arrays
 from .paddleclas import DISTRIBUTION, backbone
-from .provenance import model_source_hash
+from .provenance import check_hashes, model_source_hash
 
 ZOO_SOURCE = "PaddlePaddle/Paddle"
 CLAS_SOURCE = "PaddlePaddle/PaddleClas"
@@ -123,6 +123,8 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     layer = build_layer(entry)
     reporter.enter("capture")
     samples = capture_entry(entry, layer)
+    if payload.get("is_twice"):
+        check_hashes(samples, capture_entry(entry, build_layer(entry)))
     if payload.get("is_audit"):
         reporter.send({"num_graphs": len(samples)})
         return

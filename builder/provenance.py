@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from graphnet_datasets.analysis.hashes import structure_hash
+from graphnet_datasets.sample import Sample
 
 from .catalog import Entry
 
@@ -71,3 +74,10 @@ def model_source_hash(model: object) -> str | None:
     except TypeError:
         return None
     return hashlib.sha256(Path(path).read_bytes()).hexdigest() if path else None
+
+
+def check_hashes(samples: Iterable[Sample], again: Iterable[Sample]) -> None:
+    """Raise `RuntimeError` if two captures of a model have different structure hashes."""
+    before, after = ([structure_hash(sample) for sample in part] for part in (samples, again))
+    if before != after:
+        raise RuntimeError(f"A second capture has other hashes: {before}, then {after}.")

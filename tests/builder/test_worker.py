@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("transformers", reason="needs the extra `builder`")
 
 from builder.catalog import parse_line
+from builder.provenance import check_hashes
 from builder.worker import capture_entry
 from graphnet_datasets.errors import CaptureError
 
@@ -23,3 +24,11 @@ def test_tokens_beyond_the_vocabulary_are_refused_though_nothing_is_run() -> Non
         capture_entry(parse_line(LINE.format(high=100_000)))
     assert "indexes what has places 0 to 99" in str(caught.value)
     assert "Choose other inputs for `transformers/x`" in str(caught.value)
+
+
+def test_two_captures_of_a_model_have_the_same_hash() -> None:
+    entry = parse_line(LINE.format(high=100))
+    first, second = capture_entry(entry), capture_entry(entry)
+    check_hashes(first, second)
+    with pytest.raises(RuntimeError, match="A second capture has other hashes"):
+        check_hashes(first, [*second, *second])

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import random
+import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import paddle
 import paddle.nn.functional
 from paddle.jit.dy2static.parameter_recorder import _global_inplace_map
+from paddle.jit.dy2static.program_translator import StaticFunction
 
 from ..capturing import plain_children, plain_module
 
@@ -89,12 +91,31 @@ def _twin(layer: paddle.nn.Layer) -> Iterator[paddle.nn.Layer]:
         for attributes in (vars(part), part._buffers, part._parameters)
     ]
     try:
-        with plain_children(twin):
+        with plain_children(twin), _dynamic_layers(twin):
             yield twin
     finally:
         for attributes, before in kept:
             attributes.clear()
             attributes.update(before)
+
+
+@contextlib.contextmanager
+def _dynamic_layers(layer: paddle.nn.Layer) -> Iterator[None]:
+    """Replace `forward` of layers that `to_static` returned by the original within the block.
+
+    Paddle refuses to call such a layer while it traces another.
+    """
+    replaced: list[tuple[dict[str, Any], Any]] = []
+    for part in layer.sublayers(include_self=True):
+        static: Any = vars(part).get("forward")
+        if isinstance(static, StaticFunction):
+            replaced.append((vars(part), static))
+            vars(part)["forward"] = types.MethodType(static._dygraph_function, part)
+    try:
+        yield
+    finally:
+        for attributes, static in replaced:
+            attributes["forward"] = static
 
 
 class Randomness:

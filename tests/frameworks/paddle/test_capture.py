@@ -203,3 +203,15 @@ def test_what_cannot_be_one_graph_is_refused() -> None:
         "`extract` takes a `paddle.nn.Layer`, a class of them, or a Python function, not a "
         "`builtin_function_or_method`. Call it in a function and decorate the function."
     )
+
+
+def test_a_layer_that_was_made_static_is_captured() -> None:
+    static: Any = paddle.jit.to_static(paddle.nn.Linear(4, 4))
+    layer = paddle.nn.Sequential(static, paddle.nn.ReLU())
+    forward = static.forward
+    wrapped = extract(name="test/static")(layer)
+    wrapped(paddle.ones([2, 4]))
+    assert static.forward is forward
+    assert [op.target.rpartition(".")[2] for op in wrapped.samples[0].ops] == [
+        "matmul", "add", "relu",
+    ]  # fmt: skip
