@@ -206,6 +206,8 @@ def test_what_cannot_be_one_graph_is_refused() -> None:
 
 
 def test_a_layer_that_was_made_static_is_captured() -> None:
+    from graphnet_datasets.frameworks.paddle.extract import extract
+
     static: Any = paddle.jit.to_static(paddle.nn.Linear(4, 4))
     layer = paddle.nn.Sequential(static, paddle.nn.ReLU())
     forward = static.forward
