@@ -228,14 +228,16 @@ def _chunk_sizes(file: BinaryIO, column: Any, num_rows: int, name: object) -> Ch
     import pyarrow as pa
 
     start = column.data_page_offset
-    if column.has_dictionary_page and 0 < column.dictionary_page_offset < start:
+    # A column without values has no data page, and 0 as the offset of one.
+    if column.has_dictionary_page and 0 < column.dictionary_page_offset < (start or math.inf):
         start = column.dictionary_page_offset
     try:
         if start < 0:
             raise ValueError("It begins before the file.")
         sizes = read_chunk_sizes(file, start, max(column.total_compressed_size, 0))
     except ValueError as error:
-        raise pa.ArrowInvalid(f"The pages of a column cannot be read: {error}") from error
+        reason = str(error).removesuffix(".")
+        raise pa.ArrowInvalid(f"The pages of a column cannot be read: {reason}") from error
     if sizes.num_values != column.num_values or num_rows > sizes.num_values:
         raise DecodedSizeError(
             f"The footer of `{name}` declares {column.num_values:,} values in {num_rows:,} rows "

@@ -8,6 +8,7 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -174,6 +175,38 @@ def test_damaged_pages_are_our_error(tmp_path: Path, place: int) -> None:
             read_table(path)
 
 
+@pytest.mark.parametrize("num_rows", [0, 1, 5000])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "none"},
+        {"compression": "zstd", "data_page_version": "2.0"},
+        {"compression": "gzip", "use_dictionary": False, "write_statistics": False},
+        {"use_dictionary": ["text"], "data_page_size": 64, "row_group_size": 700},
+        {"use_dictionary": False, "column_encoding": {"number": "BYTE_STREAM_SPLIT"}},
+        {"use_dictionary": False, "column_encoding": {"text": "DELTA_LENGTH_BYTE_ARRAY"}},
+        {"write_page_index": True, "write_page_checksum": True, "version": "1.0"},
+    ],
+    ids=str,
+)
+def test_honest_files_pass(tmp_path: Path, num_rows: int, options: dict[str, Any]) -> None:
+    table = pa.table(
+        {
+            "number": pa.array(np.arange(num_rows, dtype=np.float64)),
+            "text": pa.array([f"text {index % 7}" for index in range(num_rows)], pa.string()),
+            "lists": pa.array([[]] * num_rows, pa.list_(pa.struct({"a": pa.int32()}))),
+            "nothing": pa.nulls(num_rows, pa.string()),
+        }
+    )
+    path = tmp_path / "table.parquet"
+    pq.write_table(table, path, **options)
+    check_parquet(path, path)
+    with pq.ParquetWriter(tmp_path / "empty.parquet", table.schema) as writer:
+        writer.write_table(table)
+        writer.write_table(table.slice(0, 0))
+    check_parquet(tmp_path / "empty.parquet", "empty.parquet")
+
+
 def test_json_is_refused_by_its_size(tmp_path: Path, small_limit: None) -> None:
     del small_limit
     bomb = tmp_path / "bomb.jsonl"
@@ -212,6 +245,8 @@ READERS = {
     "isolation/pool.py": "the result of a worker, whose size is limited",
     "benchmark/executors/ray_worker.py": "the log of a worker, whose size is limited",
     "compilers/sources.py": "source code of a compiler",
+    "compilers/function_source.py": "files that it has written",
+    "frameworks/builds.py": "files of an installed framework",
     "hub/submit.py": "files that it has written",
     "report/page.py": "own templates and pictures",
     "report/site/pages.py": "own templates",

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from ...atomic import write_text
+from ...decoding import read_text
 from ...errors import DatasetNotFoundError, GraphNetError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Limits, Pool, PoolJob, Work, check_executor, open_pool
@@ -168,7 +169,7 @@ class _Transformer:
     def find_complete(self, rows: Sequence[Mapping[str, Any]]) -> TransformReport | None:
         """Return the report of an earlier call with the same steps and rows, None without one."""
         target = self.staging.target
-        if (target / REQUEST_NAME).read_text(errors="replace") != self._request(rows):
+        if read_text(target / REQUEST_NAME) != self._request(rows):
             return None
         outcomes = tuple(read_report(self.report_path))
         configs = read_layout(target).configs.values()  # one of them may hold all others
