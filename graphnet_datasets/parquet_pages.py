@@ -55,15 +55,16 @@ def read_chunk_sizes(file: BinaryIO, start: int, num_bytes: int) -> ChunkSizes:
             raise ValueError("A page ends behind its column.")
         size += page_bytes
         kind = fields.get(1)
-        if kind not in _DETAILS:
+        if not isinstance(kind, int) or kind not in _DETAILS:
             continue
         details = fields.get(_DETAILS[kind])
-        if not isinstance(details, dict) or not isinstance(details.get(1), int):
+        num_values = details.get(1) if isinstance(details, dict) else None
+        if not isinstance(details, dict) or not isinstance(num_values, int):
             raise ValueError("A page has no number of values.")
         if kind == _DICTIONARY:
             dictionary += page_bytes
         else:
-            values += max(details[1], 0)
+            values += max(num_values, 0)
             repeats |= details.get(_ENCODING_FIELD[kind]) == _DELTA_BYTE_ARRAY
     return ChunkSizes(values, size, dictionary, repeats)
 

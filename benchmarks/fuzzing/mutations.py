@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import random
 from collections.abc import Sequence
@@ -147,6 +148,5 @@ def mutate_folder(folder: Path, chance: random.Random) -> None:
         elif kind < 0.93:
             path.rename(path.with_name(chance.choice(("model.py", "x.json", "input_meta.py"))))
         else:
-            (path.parent / chance.choice(("deep/er", "graph_net.json"))).mkdir(
-                parents=True, exist_ok=True
-            )
+            with contextlib.suppress(FileExistsError, NotADirectoryError):
+                (path.parent / chance.choice(("deep/er", "graph_net.json"))).mkdir(parents=True)

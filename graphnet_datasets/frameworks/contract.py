@@ -184,7 +184,9 @@ def _warn_once(framework: Framework) -> None:
 
 def _is_newer(version: str, tested: tuple[int, int] | None) -> bool:
     release = re.match(r"(\d+)\.(\d+)", version)
-    return bool(tested and release) and (int(release[1]), int(release[2])) > tested
+    if tested is None or release is None:
+        return False
+    return (int(release[1]), int(release[2])) > tested
 
 
 @functools.cache

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +31,9 @@ from ..errors import DatasetNotFoundError, SchemaError, UnsafePathError
 from ..paths import check_name, check_target
 from ..schema.tables import ALL, config_named
 from .table import check_schema
+
+if TYPE_CHECKING:
+    import io
 
 _YAML_BLOCK = re.compile(r"\s*---\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 """The YAML between two lines of dashes at the top of a README."""
@@ -174,7 +177,8 @@ def _describe_table(file: BinaryIO, path: Path) -> _Table:
     schema = check_schema(file, path).remove_metadata()
     num_rows = pq.read_metadata(file).num_rows
     file.seek(0)
-    return _Table(hashlib.file_digest(file, "sha256").hexdigest(), schema, num_rows)
+    digest = hashlib.file_digest(cast("io.BufferedReader", file), "sha256")
+    return _Table(digest.hexdigest(), schema, num_rows)
 
 
 def split_readme(content: bytes, where: str) -> tuple[dict[str, Any], str]:

@@ -107,6 +107,7 @@ ON_FOLDERS: dict[str, Callable[[Any, Path], Any]] = {
     ),
     "import_log": lambda place, _: graphnet_datasets.import_log(place / "log.txt"),
     "load_dataset": lambda place, _: graphnet_datasets.load_dataset(place / "dataset"),
+    "load_sample": lambda place, _: graphnet_datasets.load_sample("a/b", place / "dataset"),
     "read_directory": lambda place, _: graphnet_datasets.read_directory(place / "sample"),
 }
 """Functions of a folder."""
