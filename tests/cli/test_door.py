@@ -148,7 +148,7 @@ def test_a_device_that_is_not_there_stops_a_run_before_its_first_sample(
         "--out", tmp_path / "runs",
     )  # fmt: skip
     assert result.exit_code == 1
-    assert re.search(r"^Error: .*cuda.*\.$", result.stderr, re.MULTILINE)
+    assert re.search(r"^Error: .*(cuda|CUDA).*\.$", result.stderr, re.MULTILINE)
     assert not (tmp_path / "runs").exists()
 
 

@@ -421,7 +421,7 @@ def test_a_nested_input_is_refused_before_the_call(layout: torch.layout) -> None
 
     nested = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)], layout=layout)
     module = Counting()
-    with pytest.raises(CaptureError, match=r"takes a nested tensor .* `x\.to_padded_tensor"):
+    with pytest.raises(CaptureError, match=r"takes a nested tensor .* \(`x\.to_padded_tensor"):
         capture(module, nested)
     with pytest.raises(CaptureError, match=r"takes a nested tensor .* `x\.to_padded_tensor"):
         extract_export(module, (nested,), name="test/nested")
