@@ -1,9 +1,9 @@
-"""Fake tensors that never run a real kernel but those of a short list, on single elements.
+"""Fake tensors that run real kernels only for a short list of operators on single elements.
 
-Torch's own fake tensors compute where they can: an operator whose operands are all constants is run
-for real, and one without a rule for shapes is run on zeros. A sample's stored elements are such
-constants, so writing or inspecting a row would run any kernel on what a stranger put there. Here
-constants are computed with by harmless operators alone, and nothing is run on zeros.
+Torch's fake tensors compute some values: an operator on constants runs for real, and an operator
+without a shape rule runs on zeros. Elements stored in a sample are such constants, so inspecting an
+untrusted sample could run any kernel on its data. This mode evaluates constants with harmless
+operators only and never runs an operator on zeros.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _DIVISIONS = OperatorNames("divides")
 
 
 class ConfinedFakeMode(FakeTensorMode):
-    """A `FakeTensorMode` that neither falls back to real kernels nor folds but `FOLDED`.
+    """A `FakeTensorMode` without fallback kernels that only folds operators in `FOLDED`.
 
-    Raises, wherever an operator is called in it:
-        TimeLimitError: the deadline is over.
+    Raises:
+        TimeLimitError: If an operator is called after the deadline.
     """
 
     def __init__(self, deadline: Deadline, what: str) -> None:
         super().__init__(allow_fallback_kernels=False, shape_env=None, static_shapes=True)
         self._deadline = deadline
         self._what = what
-        self._shared: dict[int, torch.Tensor] = {}  # elements, by the memory of views without them
+        self._shared: dict[int, torch.Tensor] = {}  # hidden elements by storage of their views
 
     def dispatch(
         self,
@@ -49,7 +49,7 @@ class ConfinedFakeMode(FakeTensorMode):
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
-        """Call one operator, after the look at the clock and at what it is called with."""
+        """Check the deadline and dispatch one operator, hiding constants unless it is folded."""
         self._deadline.check(self._what)
         kwargs = kwargs or {}
         if self._shared and (
@@ -58,10 +58,10 @@ class ConfinedFakeMode(FakeTensorMode):
             self._forget_shared(args, kwargs)
         if _is_folded(func, args):
             return self._dispatch(func, types, args, kwargs)
-        with self._without_constants(func, args, kwargs) as held:
+        with self._without_constants(func, args, kwargs) as hidden:
             result = self._dispatch(func, types, args, kwargs)
-            if held:
-                self._note_shared(held, result)
+            if hidden:
+                self._note_shared(hidden, result)
             return result
 
     def _dispatch(
@@ -71,9 +71,9 @@ class ConfinedFakeMode(FakeTensorMode):
         args: Sequence[object],
         kwargs: Mapping[str, object],
     ) -> object:
-        """Call one operator; symbols for sizes that elements decide are there once one needs them.
+        """Dispatch one operator, adding a `ShapeEnv` when a size first depends on elements.
 
-        With them torch imports sympy and its compiler, which takes as long as all the rest of it.
+        A `ShapeEnv` makes torch import sympy and its compiler, which is slow.
         """
         try:
             return super().dispatch(func, types, args, kwargs)
@@ -86,56 +86,58 @@ class ConfinedFakeMode(FakeTensorMode):
         return super().dispatch(func, types, args, kwargs)
 
     def _note_shared(self, held: list[tuple[FakeTensor, Any]], result: object) -> None:
-        """Note which elements lie in the memory of a result that does not have them itself."""
-        given = {_memory(each) for each in pytree.tree_leaves(result) if _is_tensor(each)}
-        for each, constant in held:
-            if _memory(each) in given:
-                self._shared[_memory(each)] = constant
+        """Remember the hidden elements of operands that share memory with the result."""
+        result_storages = {
+            _memory(tensor) for tensor in pytree.tree_leaves(result) if _is_tensor(tensor)
+        }
+        for tensor, constant in held:
+            if _memory(tensor) in result_storages:
+                self._shared[_memory(tensor)] = constant
 
     def _forget_shared(self, *operands: Any) -> None:
-        """Forget elements that a call may write to under another name."""
-        for each in pytree.arg_tree_leaves(operands):
-            constant = self._shared.pop(_memory(each), None) if _is_tensor(each) else None
+        """Forget hidden elements that a call may overwrite through a view."""
+        for leaf in pytree.arg_tree_leaves(operands):
+            constant = self._shared.pop(_memory(leaf), None) if _is_tensor(leaf) else None
             if constant is not None:
                 self.fake_tensor_converter.invalidate_constant_aliases(constant)
 
     def forget_elements(self, *operands: Any) -> None:
         """Forget the elements of operands that a call may have written to."""
-        for each in pytree.arg_tree_leaves(operands):
-            if isinstance(each, FakeTensor) and each.constant is not None:
-                self.fake_tensor_converter.invalidate_constant_aliases(each.constant)
+        for leaf in pytree.arg_tree_leaves(operands):
+            if isinstance(leaf, FakeTensor) and leaf.constant is not None:
+                self.fake_tensor_converter.invalidate_constant_aliases(leaf.constant)
 
     @contextlib.contextmanager
     def _without_constants(
         self, func: Any, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Iterator[list[tuple[FakeTensor, Any]]]:
-        """Hide the elements of operands; what may be written to is not known afterwards either.
+        """Hide the elements of operands during a call; forget elements that the call may overwrite.
 
-        It gives the operands with the elements that are hidden.
+        Yields the operands whose elements are hidden, with their elements.
         """
         if not self.fake_tensor_converter.constant_storage_mapping:
             _refuse_numbers(func, args, kwargs)
             yield []
             return
         leaves = pytree.arg_tree_leaves(*args, **kwargs)
-        if not any(isinstance(each, torch.Tensor) for each in leaves):
+        if not any(isinstance(leaf, torch.Tensor) for leaf in leaves):
             _refuse_numbers(func, args, kwargs)
-        held = [
-            (each, each.constant)
-            for each in leaves
-            if isinstance(each, FakeTensor) and each.constant is not None
+        hidden = [
+            (leaf, leaf.constant)
+            for leaf in leaves
+            if isinstance(leaf, FakeTensor) and leaf.constant is not None
         ]
-        if held and (not isinstance(func, torch._ops.OpOverload) or func._schema.is_mutable):
-            for _, constant in held:
+        if hidden and (not isinstance(func, torch._ops.OpOverload) or func._schema.is_mutable):
+            for _, constant in hidden:
                 self.fake_tensor_converter.invalidate_constant_aliases(constant)
-            held = []
-        for each, _ in held:
-            each.constant = None
+            hidden = []
+        for leaf, _ in hidden:
+            leaf.constant = None
         try:
-            yield held
+            yield hidden
         finally:
-            for each, constant in held:
-                each.constant = constant
+            for leaf, constant in hidden:
+                leaf.constant = constant
 
 
 def _is_tensor(value: object) -> bool:
@@ -156,10 +158,10 @@ def _is_folded(func: Any, args: Sequence[object]) -> bool:
 
 
 def _refuse_numbers(func: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
-    """Refuse what torch would compute for real out of Python's numbers, such as a division."""
+    """Reject calls on Python numbers alone, which torch would compute for real."""
     if isinstance(func, torch._ops.OpOverload) and torch._C._should_allow_numbers_as_tensors(
         func._schema.name.partition("::")[2]
     ):
         leaves = pytree.arg_tree_leaves(*args, **kwargs)
-        if not any(isinstance(each, torch.Tensor) for each in leaves):
+        if not any(isinstance(leaf, torch.Tensor) for leaf in leaves):
             raise NotImplementedError(f"`{func}` of numbers is not computed during a walk.")

@@ -1,4 +1,4 @@
-"""Rules of `rules` for operators that copy: into another dtype, order or place, or side by side."""
+"""Rules for operators that copy or join tensors, or change their dtype or memory order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .rule_operands import (
 
 
 def contiguous(input: Any) -> Form:
-    """Return the form of `contiguous`: a view, or a plain copy."""
+    """Return the form of `contiguous`: a view, or a contiguous copy."""
     form = given(input)
     if form.is_contiguous:
         return form.with_view(form.shape, form.strides)
@@ -45,7 +45,7 @@ def to(
             dtype = place
         elif type(place) is torch.device and device is None:
             device = place
-        elif place is not False:  # what says that the result has to be a copy
+        elif place is not False:  # `copy=True` passed by position
             raise UnfitError
     if device not in (None, CPU) or copy is not False or type(non_blocking) is not bool:
         raise UnfitError
@@ -59,9 +59,10 @@ def to(
 
 
 def _strides_of_copy(form: Form) -> Sizes | None:
-    """Return the strides of a copy: in the same order, or where memory has gaps or overlaps plain.
+    """Return the strides of a copy, or None if the copy is contiguous.
 
-    Unless the steps are those of an image with its channels last, gaps or not.
+    A dense tensor keeps its memory order. A tensor with gaps or overlaps becomes contiguous, unless
+    its strides count as channels-last.
     """
     if form.is_contiguous:
         return None
@@ -77,7 +78,7 @@ def _into(dtype: torch.dtype) -> Callable[[Any], Form]:
 
 
 def like_other(input: Any, other: Any) -> Form:
-    """Return the form of a copy in the dtype of another tensor."""
+    """Return the form of a tensor converted to the dtype of another tensor."""
     return to(input, given(other).dtype)
 
 
@@ -85,27 +86,27 @@ def cat(tensors: Any, dim: Any = 0) -> Form:
     """Return the form of tensors joined along an axis."""
     if type(tensors) not in (tuple, list) or not tensors:
         raise UnfitError
-    # An empty list counts as nothing, whatever the others are: caches begin as one.
-    forms = [given(each) for each in tensors if not _is_nothing(each)]
+    # `cat` ignores tensors of shape (0,), with which key-value caches begin.
+    forms = [given(tensor) for tensor in tensors if not _is_nothing(tensor)]
     if not forms:
         raise UnfitError
     if len(forms) < len(tensors):
-        nothing = [each.dtype for each in tensors if _is_nothing(each)]
-        if any(dtype != forms[0].dtype for dtype in nothing):
+        empty_dtypes = [tensor.dtype for tensor in tensors if _is_nothing(tensor)]
+        if any(dtype != forms[0].dtype for dtype in empty_dtypes):
             raise UnfitError
     first = forms[0]
     axis = axis_of(first, dim)
-    for each in forms:
+    for form in forms:
         if (
-            each.dtype != first.dtype
-            or not (each.is_contiguous or has_rows(each))
-            or len(each.shape) != len(first.shape)
-            or each.shape[:axis] != first.shape[:axis]
-            or each.shape[axis + 1 :] != first.shape[axis + 1 :]
-            or (each.is_contiguous and len(each.shape) in (4, 5) and is_ambiguous(each))
+            form.dtype != first.dtype
+            or not (form.is_contiguous or has_rows(form))
+            or len(form.shape) != len(first.shape)
+            or form.shape[:axis] != first.shape[:axis]
+            or form.shape[axis + 1 :] != first.shape[axis + 1 :]
+            or (form.is_contiguous and len(form.shape) in (4, 5) and is_ambiguous(form))
         ):
             raise UnfitError
-    size = sum(each.shape[axis] for each in forms)
+    size = sum(form.shape[axis] for form in forms)
     return Form((*first.shape[:axis], size, *first.shape[axis + 1 :]), None, first.dtype)
 
 
@@ -117,14 +118,14 @@ def stack(tensors: Any, dim: Any = 0) -> Form:
     """Return the form of tensors joined along a new axis."""
     if type(tensors) not in (tuple, list) or not tensors:
         raise UnfitError
-    forms = [given(each) for each in tensors]
+    forms = [given(tensor) for tensor in tensors]
     first, rank = forms[0], len(forms[0].shape)
     if type(dim) is not int or not -rank - 1 <= dim <= rank:
         raise UnfitError
-    if any(each.shape != first.shape or each.dtype != first.dtype for each in forms):
+    if any(form.shape != first.shape or form.dtype != first.dtype for form in forms):
         raise UnfitError
-    is_plain = all(each.is_contiguous for each in forms) and 1 not in first.shape
-    if rank in (3, 4) and not is_plain:  # what may count as an image with its channels last
+    is_plain = all(form.is_contiguous for form in forms) and 1 not in first.shape
+    if rank in (3, 4) and not is_plain:  # the result may count as channels-last
         raise UnfitError
     axis = dim % (rank + 1)
     return Form((*first.shape[:axis], len(forms), *first.shape[axis:]), None, first.dtype)
@@ -144,7 +145,7 @@ def repeat(input: Any, *sizes: Any) -> Form:
 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Form:
-    """Return the form of a tensor whose elements are shifted in a circle."""
+    """Return the form of a tensor with circularly shifted elements."""
     form = given(input)
     axes = (dims,) if type(dims) is int else dims
     if type(axes) not in (tuple, list) or not axes or not form.is_contiguous:

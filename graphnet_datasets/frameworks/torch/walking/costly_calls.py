@@ -1,10 +1,10 @@
-"""Limits on calls that cost much without holding a large tensor, checked before the call is made.
+"""Limits on calls that are expensive without creating a large tensor, checked before the call.
 
-`9**9**9**9`, `[0] * 10**10`, `"%1000000000d" % 1`, a tensor of one element expanded and taken apart
-into 10**12 tensors, the order of a product of 3,000 matrices. `shapes` limits large tensors.
+Examples are `9**9**9**9`, `[0] * 10**10`, `"%1000000000d" % 1`, splitting an expanded one-element
+tensor into 10**12 parts, and ordering a product of 3,000 matrices. `shapes` limits large tensors.
 
-A limit belongs to an operator: all of its overloads, its in-place form, its copying form and its
-second names (`limit_name`) have the same limit.
+A limit applies to every form of an operator: its overloads, in-place form, copying form and aliases
+share one `limit_name`.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from ..operators import Operator, dispatched_names, resolve
 from .forms import Form, Scalar
 
 MAX_BITS = 64
-"""Python integers of a graph are sizes and indices, which fit in 64 bits."""
+"""Python integers in a graph are sizes and indices, which fit in 64 bits."""
 
 MAX_ITEMS = 100_000
-"""Items of one Python list or tuple; the largest sample of upstream has 4,800 operators in all."""
+"""Items of a Python list or tuple; the largest upstream sample has 4,800 operators in total."""
 
 MAX_DECIMALS = 400
-"""`round(x, n)` computes 10**n; a float has no more than 324 decimals."""
+"""`round(x, n)` computes 10**n; a float has at most 324 decimals."""
 
 MAX_ITERATIONS = 10_000
-"""Rounds of a loop that an argument counts: powers of matrices, degrees, refinements."""
+"""Iterations of a loop whose count is an argument, such as a matrix power or polynomial degree."""
 
 MAX_CHAIN = 100
-"""Operands of one chained product. Its order is found in cubic time, that of an `einsum` in more
-than quadratic time."""
+"""Operands of a chained product. Finding the multiplication order takes cubic time; for `einsum`
+it takes more than quadratic time."""
 
 MAX_GRID = 64
-"""Tensors of one grid, which has as many results, with as many axes each."""
+"""Tensors of one grid, which has as many results as inputs, each with as many axes."""
 
 MAX_COPIES = 10**8
-"""List items that `sum` copies: it makes a new list for each of its operands."""
+"""List items that `sum` may copy; it creates a new list for each operand."""
 
 _LIMITS = OperatorValues("limit")
-"""`loops` and `windows`: an argument counts rounds. `split_size`, `split_count` and `parts`: the
-call returns many tensors. `chain` and `grid`: it combines many."""
+"""Limit kinds. `loops` and `windows`: an argument is an iteration count. `split_size`,
+`split_count` and `parts`: the call returns many tensors. `chain` and `grid`: it combines many."""
 
 _GROWING = frozenset({"pow", "ipow", "lshift", "ilshift", "round", "lcm"})
 _COMPARISONS = frozenset({"eq", "ne", "is_", "is_not"})
 _ITERATING = frozenset({"fsum", "max", "min", "sum"})
-"""Functions of Python that take a tensor apart along its first axis."""
+"""Python functions that iterate over the first axis of a tensor."""
 
 _SCALAR_TYPES = frozenset((int, float, bool, type(None), Form, Scalar))
 _Check = Callable[[Operator, Sequence[Any], Mapping[str, Any]], None]
@@ -60,7 +60,7 @@ _Check = Callable[[Operator, Sequence[Any], Mapping[str, Any]], None]
 
 @functools.lru_cache(maxsize=16384)
 def limit_name(operator: Operator) -> str:
-    """Return the name under which an operator is limited, the same for all of its forms.
+    """Return the name whose limit applies to an operator, the same for all of its forms.
 
     >>> from ..operators import lookup
     >>> names = ("torch.ops.aten.split_copy.Tensor", "torch.Tensor.split", "torch.unsafe_split")
@@ -76,13 +76,13 @@ def limit_name(operator: Operator) -> str:
 
 
 def check_call(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Check the operands of a call before it is made.
+    """Check the operands of a call before the call runs.
 
-    Tensors may be real, fake, forms or scalars.
+    Tensor operands may be real tensors, fake tensors, `Form`s or `Scalar`s.
 
     Raises:
-        MemoryLimitError: the call would build a huge integer, text or list.
-        TimeLimitError: the call would repeat a loop too often.
+        MemoryLimitError: If the call would build a huge integer, string or list.
+        TimeLimitError: If the call would loop too often.
 
     >>> from ..operators import lookup
     >>> check_call(lookup("operator.pow"), (2, 10), {})
@@ -99,7 +99,7 @@ def check_result(result: Any) -> None:
     """Check that a result has integers of at most 64 bits, 100,000 items and 64 axes.
 
     Raises:
-        MemoryLimitError: it is larger.
+        MemoryLimitError: If it exceeds a limit.
     """
     if type(result) is int and result.bit_length() > MAX_BITS:
         raise MemoryLimitError(
@@ -116,13 +116,13 @@ def check_result(result: Any) -> None:
 
 
 def check_items(value: Any) -> None:
-    """Check how many items nested lists have in all, and how deeply they are nested.
+    """Check the total number of items and the depth of nested lists.
 
-    A list that another one holds several times counts each time: whoever walks through the nested
-    lists meets it as often.
+    A list that occurs several times is counted each time, because every traversal visits it each
+    time.
 
     Raises:
-        MemoryLimitError: they have more than 100,000 items or 32 levels.
+        MemoryLimitError: If there are more than 100,000 items or 32 levels.
     """
     count = 0
     level, depth = [value], 0
@@ -139,17 +139,17 @@ def check_items(value: Any) -> None:
             inner += [item for item in values if type(item) in (tuple, list, dict)]
         level = inner
         depth += 1
-        if depth > MAX_NESTING + 3:  # a call has a tuple of two around its arguments
+        if depth > MAX_NESTING + 3:  # arguments are wrapped in a tuple of args and kwargs
             raise MemoryLimitError(f"The call nests lists more than {MAX_NESTING} levels deep.")
 
 
 def check_repeats(op: Op, args: Sequence[Any], inputs: Sequence[Input]) -> None:
-    """Refuse `[0] * n` for an `n` that comes out of the graph: only a run tells how large it is.
+    """Reject `[0] * n` if `n` is computed by the graph and thus known only at run time.
 
-    That of a symbol among the inputs is known, and bounded by `check_call`.
+    An input symbol has a known value, which `check_call` bounds.
 
     Raises:
-        MemoryLimitError: a list or tuple is repeated so.
+        MemoryLimitError: If a list or tuple is repeated by such a number.
     """
     if op.target not in ("operator.mul", "operator.imul", "_operator.mul", "_operator.imul"):
         return
@@ -165,7 +165,7 @@ def check_repeats(op: Op, args: Sequence[Any], inputs: Sequence[Input]) -> None:
 
 
 def join_place(place: str, error: Exception) -> str:
-    """Return an error's message behind the operator that it is about.
+    """Return an error message prefixed with the operator it is about.
 
     >>> join_place("Op 0 (`torch.add`) of `example/sum`", ValueError("The call is too large."))
     'Op 0 (`torch.add`) of `example/sum`: The call is too large.'
@@ -176,7 +176,7 @@ def join_place(place: str, error: Exception) -> str:
 
 @functools.lru_cache(maxsize=16384)
 def _checks_of(operator: Operator) -> tuple[_Check, ...]:
-    """Return the checks of an operator, which most operators lack."""
+    """Return the checks of an operator; most operators have none."""
     if operator.name.startswith(("operator.", "builtins.", "math.")):
         return (_check_python,)
     name = limit_name(operator)
@@ -184,8 +184,8 @@ def _checks_of(operator: Operator) -> tuple[_Check, ...]:
     limit = _LIMITS.get(name)
     if limit == "loops" or "polynomial" in name:
         checks.append(_check_loops)
-    # Kernels of pools visit whole windows, even outside of the input, and adaptive ones their
-    # whole result, even if it has no elements.
+    # Pooling kernels visit whole windows, even outside the input. Adaptive pooling visits its
+    # whole result, even if the result is empty.
     if limit == "windows" or "adaptive_" in name:
         checks.append(_check_windows)
     if operator.name.startswith("torch.ops.") and operator.name.count(".") == 3:
@@ -198,7 +198,7 @@ def _checks_of(operator: Operator) -> tuple[_Check, ...]:
 
 
 def _check_loops(_operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse loops that an argument makes long, in kernels and in Python of torch."""
+    """Reject arguments that make a loop too long, in a kernel or in torch's Python code."""
     if any(not abs(number) <= MAX_ITERATIONS for number in _numbers(args, kwargs)):
         raise TimeLimitError(f"The call goes round a loop more than {MAX_ITERATIONS} times.")
 
@@ -211,7 +211,7 @@ def _check_windows(_operator: Operator, args: Sequence[Any], kwargs: Mapping[str
 
 
 def _numbers(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[int | float]:
-    """Yield the known numbers among all arguments but the first, those in lists included."""
+    """Yield the known numbers in all arguments but the first, including those in lists."""
     for arg in (*args[1:], *kwargs.values()):
         for item in arg if isinstance(arg, list | tuple) else (arg,):
             number = _number(item)
@@ -220,7 +220,7 @@ def _numbers(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[int | f
 
 
 def _number(value: Any) -> int | float | None:
-    """Return a number, or that of a tensor of one known element: torch takes one for the other."""
+    """Return a number, or the known element of a one-element tensor, which torch accepts as one."""
     if isinstance(value, int | float):
         return value
     if isinstance(value, Scalar):
@@ -247,7 +247,7 @@ def _check_python(operator: Operator, args: Sequence[Any], _kwargs: Mapping[str,
     is_limited = last in _ITERATING or last in _GROWING
     if not is_limited and _SCALAR_TYPES.issuperset(map(type, args)):
         return
-    # Python asks a tensor for its number where text or a list is the other operand.
+    # Python converts a tensor to a number if the other operand is a string or a list.
     if last not in _COMPARISONS and any(isinstance(arg, str) for arg in args):
         raise MemoryLimitError("The call computes with text, which no graph needs.")
     if last in _ITERATING and any(
@@ -275,7 +275,7 @@ def _check_python(operator: Operator, args: Sequence[Any], _kwargs: Mapping[str,
 
 
 def _check_joined(args: Sequence[Any], *, is_sum: bool) -> None:
-    """Refuse lists that are joined to long ones; `sum` joins those in a list."""
+    """Reject concatenations that produce long lists; `sum` concatenates the lists inside a list."""
     lists = [arg for arg in args if isinstance(arg, tuple | list)]
     inner = [item for items in lists for item in items if isinstance(item, tuple | list)]
     joined = sum(map(len, inner))
@@ -305,7 +305,7 @@ def _is_int_within(number: Any, limit: int) -> bool:
 
 
 def _check_packet(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse `torch.ops.aten.mul([0], 10**10)`, which TorchScript's overload for lists answers."""
+    """Reject calls such as `torch.ops.aten.mul([0], 10**10)`, which use TorchScript overloads."""
     check_items((args, kwargs))
     if not _holds_tensor([*args, *kwargs.values()]) and _computes_on_lists(operator):
         raise MemoryLimitError(
@@ -329,7 +329,7 @@ def _computes_on_lists(operator: Operator) -> bool:
 
 
 def _check_parts(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse to take a tensor apart into more than 100,000 parts."""
+    """Reject splitting a tensor into more than 100,000 parts."""
     tensor = args[0] if args else kwargs.get("self", kwargs.get("input", kwargs.get("tensor")))
     name, last_args = limit_name(operator), [*args[1:], *kwargs.values()]
     if not _is_tensor(tensor):
@@ -355,7 +355,7 @@ def _check_parts(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, A
 
 
 def _size(tensor: Any, dim: Any) -> int:
-    """Return the size of an axis, or of the largest one where the axis is not known."""
+    """Return the size of an axis, or the largest size if the axis is unknown."""
     dim = _number(dim)
     rank = len(tensor.shape)
     if isinstance(dim, int):
@@ -366,7 +366,7 @@ def _size(tensor: Any, dim: Any) -> int:
 def _check_operand_count(
     operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
-    """Refuse products and grids of very many tensors."""
+    """Reject products and grids of very many tensors."""
     name = limit_name(operator)
     limit = MAX_GRID if _LIMITS[name] == "grid" else MAX_CHAIN
     counts = [len(arg) for arg in (*args, *kwargs.values()) if isinstance(arg, tuple | list)]

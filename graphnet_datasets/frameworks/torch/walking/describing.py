@@ -1,4 +1,4 @@
-"""Fake tensors as the values that a sample records."""
+"""Conversion of walk results to the `Value`s that a sample records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = {dtype: str(dtype).removeprefix("torch.") for dtype in PLAIN_DTYPES}
 
 
 def describe(result: Any) -> Iterator[Value]:
-    """Yield a value for each tensor of a result; what only a run tells stays out of it."""
+    """Yield a `Value` for each tensor of a result, without sizes known only at run time."""
     for tensor in tensors_in(result):
         if type(tensor) is Form:
             strides = None if tensor.is_contiguous else tensor.strides

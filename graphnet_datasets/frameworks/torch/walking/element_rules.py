@@ -1,4 +1,4 @@
-"""Rules of `rules` for operators on single elements, and on pairs of them."""
+"""Rules for unary and binary elementwise operators."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .rule_operands import are_numbers, axis_of, broadcast, given, order_of, pla
 
 
 def _like(form: Form) -> Form:
-    """Return a new tensor as an operator on single elements makes it: in the same order."""
+    """Return the result form of an elementwise operator, which keeps the axis order in memory."""
     if form.is_contiguous:
         return Form(form.shape, None, form.dtype)
     return Form(form.shape, strides_in(form.shape, order_of(form)), form.dtype)
 
 
 def in_place(form: Form) -> Form:
-    """Return a form that is written to."""
-    if form.storage.base is not None:  # fake tensors that others may have elements of
+    """Return the form of an operand that is written in place."""
+    if form.storage.base is not None:  # a fake tensor in this storage may have known elements
         raise UnfitError
     return form
 
 
 def elementwise(input: Any) -> Form:
-    """Return what an operator on single floating-point numbers makes."""
+    """Return the form of a unary operator on floating-point elements."""
     form = given(input)
     if not form.dtype.is_floating_point:
         raise UnfitError
@@ -34,7 +34,7 @@ def elementwise(input: Any) -> Form:
 
 
 def rounded(input: Any) -> Form:
-    """What keeps integers as they are."""
+    """Return the form of a unary operator that keeps integer dtypes, such as rounding."""
     form = given(input)
     if form.dtype is torch.bool or form.dtype.is_complex:
         raise UnfitError
@@ -75,14 +75,14 @@ def softplus(input: Any, beta: Any = 1, threshold: Any = 20) -> Form:
 
 def clamp(input: Any, min: Any = None, max: Any = None) -> Form:
     """Return the form of `clamp` with numbers as bounds."""
-    held = [each for each in (min, max) if each is not None]
-    if not held or not are_numbers(*held):
+    bounds = [bound for bound in (min, max) if bound is not None]
+    if not bounds or not are_numbers(*bounds):
         raise UnfitError
-    return elementwise(input) if float in map(type, held) else rounded(input)
+    return elementwise(input) if float in map(type, bounds) else rounded(input)
 
 
 def negate(input: Any) -> Form:
-    """Return the form of a negated tensor; refuse booleans, as torch does."""
+    """Return the form of a negated tensor; booleans are rejected, as in torch."""
     form = given(input)
     if form.dtype is torch.bool:
         raise UnfitError
@@ -115,7 +115,7 @@ def gelu(input: Any, approximate: Any = "none") -> Form:
 
 
 def dropout(input: Any, p: Any = 0.5, training: Any = True, inplace: Any = False) -> Form:
-    """Return the form of `dropout` on elements."""
+    """Return the form of `dropout` outside training."""
     del inplace
     if training is not False or type(p) not in (int, float) or not 0 <= p <= 1:
         raise UnfitError
@@ -125,7 +125,7 @@ def dropout(input: Any, p: Any = 0.5, training: Any = True, inplace: Any = False
 
 def dropout_of_channels(input: Any, *rest: Any, **options: Any) -> Form:
     """Return the form of a dropout that zeroes whole channels."""
-    if len(given(input).shape) != 4:  # of which torch warns
+    if len(given(input).shape) != 4:  # torch warns about other ranks
         raise UnfitError
     return dropout(input, *rest, **options)
 
@@ -153,17 +153,17 @@ def compare(left: Any, right: Any) -> Form:
     form = given(left)
     shape = form.shape
     if type(right) not in (int, float):
-        other = given(right)
-        if other.dtype != form.dtype or not other.is_contiguous:
+        right_form = given(right)
+        if right_form.dtype != form.dtype or not right_form.is_contiguous:
             raise UnfitError
-        shape = broadcast(shape, other.shape)
+        shape = broadcast(shape, right_form.shape)
     if not form.is_contiguous or form.dtype.is_complex or () in (form.shape, shape):
         raise UnfitError
     return Form(shape, None, torch.bool)
 
 
 def binary(left: Any, right: Any, *, is_division: bool = False) -> Form:
-    """Return the form of an operator on two operands that broadcast."""
+    """Return the form of a binary operator with broadcasting."""
     if type(left) is not Form:
         left, right = right, left
     form = given(left)
@@ -174,38 +174,38 @@ def binary(left: Any, right: Any, *, is_division: bool = False) -> Form:
             raise UnfitError
         is_float = is_division or type(right) is float
         return _of_dtype(_like(form), torch.get_default_dtype()) if is_float else _like(form)
-    other = given(right)
-    floats = form.dtype.is_floating_point, other.dtype.is_floating_point
-    has_bools = torch.bool in (form.dtype, other.dtype)
+    right_form = given(right)
+    floats = form.dtype.is_floating_point, right_form.dtype.is_floating_point
+    has_bools = torch.bool in (form.dtype, right_form.dtype)
     if (is_division and not all(floats)) or (has_bools and not any(floats)):
         raise UnfitError
-    return _paired(form, other)
+    return _paired(form, right_form)
 
 
 def subtract(left: Any, right: Any) -> Form:
-    """Return the form of a difference; refuse booleans, as torch does."""
-    for each in (left, right):
-        if type(each) is Form and each.dtype is torch.bool:  # which torch refuses
+    """Return the form of a difference; booleans are rejected, as in torch."""
+    for operand in (left, right):
+        if type(operand) is Form and operand.dtype is torch.bool:
             raise UnfitError
     return binary(left, right)
 
 
 def subtract_in_place(left: Any, right: Any) -> Form:
-    """Return the form of a difference written into its first operand."""
+    """Return the form of an in-place difference."""
     subtract(left, right)
     return binary_in_place(left, right)
 
 
 def extreme(left: Any, right: Any) -> Form:
-    """Return the form of `maximum`, `minimum` and their like."""
-    one, other = given(left), given(right)
-    if one.dtype != other.dtype or one.dtype.is_complex:
+    """Return the form of `maximum`, `minimum` and similar operators."""
+    left_form, right_form = given(left), given(right)
+    if left_form.dtype != right_form.dtype or left_form.dtype.is_complex:
         raise UnfitError
-    return _paired(one, other)
+    return _paired(left_form, right_form)
 
 
 def _paired(form: Form, other: Form) -> Form:
-    """Return what an operator on pairs of elements makes, in the order in which memory lies."""
+    """Return the result form of a binary operator, with the memory order that torch chooses."""
     dtype = _common_dtype(form, other)
     if form.shape == other.shape and form.strides == other.strides:
         return _of_dtype(_like(form), dtype)
@@ -215,7 +215,7 @@ def _paired(form: Form, other: Form) -> Form:
     if form.is_contiguous and other.is_contiguous:
         return Form(shape, None, dtype)
     if form.shape == shape and _is_ordered(form):
-        # The first operand decides wherever its own steps do.
+        # The first operand determines the memory order if its strides are unambiguous.
         return Form(shape, strides_in(shape, order_of(form)), dtype)
     if form.shape != shape:
         form, other = other, form
@@ -226,7 +226,7 @@ def _paired(form: Form, other: Form) -> Form:
 
 
 def _is_ordered(form: Form) -> bool:
-    """Tell whether every two axes of more than one element have other steps, and none stays."""
+    """Return whether the strides of all axes larger than 1 are distinct and non-zero."""
     steps = [step for step, size in zip(form.strides, form.shape, strict=True) if size != 1]
     return 0 not in steps and len(set(steps)) == len(steps)
 
@@ -240,7 +240,7 @@ def _common_dtype(form: Form, other: Form) -> torch.dtype:
         if form.shape == other.shape:
             raise UnfitError
         single, whole = (form, other) if form.shape == () else (other, form)
-        # One element decides only where it is of another kind: a float beside integers.
+        # A zero-dimensional operand affects the dtype only if its category is higher.
         if _kind(single.dtype) <= _kind(whole.dtype):
             return whole.dtype
     return torch.promote_types(form.dtype, other.dtype)
@@ -255,19 +255,23 @@ def _of_dtype(form: Form, dtype: torch.dtype) -> Form:
 
 
 def bitwise(left: Any, right: Any) -> Form:
-    """Return the form of a bitwise operator, which takes no floating-point numbers."""
-    one, other = given(left), given(right)
-    if one.dtype != other.dtype or one.dtype.is_floating_point or one.dtype.is_complex:
+    """Return the form of a bitwise operator on integers or booleans of the same dtype."""
+    left_form, right_form = given(left), given(right)
+    if (
+        left_form.dtype != right_form.dtype
+        or left_form.dtype.is_floating_point
+        or left_form.dtype.is_complex
+    ):
         raise UnfitError
-    return _paired(one, other)
+    return _paired(left_form, right_form)
 
 
 def _follows(form: Form, order: list[int]) -> bool:
-    """Tell whether the axes of a form lie in memory in the order of those of a larger one."""
+    """Return whether the axes of a form have the memory order of a larger form."""
     skipped = len(order) - len(form.shape)
     own = [axis - skipped for axis in order if axis >= skipped]
     steps = [form.strides[axis] for axis in own if form.shape[axis] != 1]
-    return 0 not in steps and all(one > other for one, other in itertools.pairwise(steps))
+    return 0 not in steps and all(outer > inner for outer, inner in itertools.pairwise(steps))
 
 
 def divide(left: Any, right: Any) -> Form:
@@ -287,7 +291,7 @@ def binary_in_place(left: Any, right: Any, *, is_division: bool = False) -> Form
 
 
 def divide_in_place(left: Any, right: Any) -> Form:
-    """Return the form of a quotient written into its first operand."""
+    """Return the form of an in-place quotient."""
     return binary_in_place(left, right, is_division=True)
 
 
@@ -299,6 +303,6 @@ def power(base: Any, exponent: Any) -> Form:
 
 
 def power_in_place(base: Any, exponent: Any) -> Form:
-    """Return the form of a power written into its base."""
+    """Return the form of an in-place power."""
     power(base, exponent)
     return in_place(base)

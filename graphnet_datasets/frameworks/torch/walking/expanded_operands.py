@@ -1,9 +1,9 @@
-"""The memory of operands that are larger than the storage they lie in.
+"""Memory that kernels may need to copy expanded operands.
 
-A tensor with a stride of 0 may have a shape of a gigabyte and lie in four bytes. Kernels that
-follow strides leave it so. Others copy it to have its elements one behind the other, some of them
-several times. Which ones do changes from version to version, so every operator counts as copying
-such an operand once, but for views and for pointwise operators, which follow strides.
+With a stride of 0, a tensor can have gigabytes of elements in four bytes of storage. Kernels that
+follow strides read it in place. Others make it contiguous, some more than once. Which kernels copy
+depends on the torch version, so every operator is assumed to copy such an operand once, except for
+views and pointwise operators.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RULES = OperatorValues("rule")
 
 
 def copied_bytes(operator: Operator, operands: Sequence[Any]) -> int:
-    """Return the bytes that a call may take for copies of its operands.
+    """Return the bytes that a call may need for copies of its operands.
 
     >>> from ..operators import lookup
     >>> wide = Form((1000, 1000), (0, 0), torch.float32)
@@ -44,7 +44,7 @@ def copied_bytes(operator: Operator, operands: Sequence[Any]) -> int:
 
 @functools.lru_cache(maxsize=16384)
 def follows_strides(operator: Operator) -> bool:
-    """Tell whether a kernel reads its operands where they lie.
+    """Return whether an operator's kernel reads its operands in place.
 
     >>> from ..operators import lookup
     >>> [follows_strides(lookup(f"torch.Tensor.{name}")) for name in ("mul", "view", "size", "mm")]
@@ -69,7 +69,7 @@ def follows_strides(operator: Operator) -> bool:
 
 
 def _is_pointwise_or_view(overload: Any) -> bool:
-    """Tell whether an overload is pointwise, returns views, or no tensors at all."""
+    """Return whether an overload is pointwise, returns views, or returns no tensors."""
     returns = overload._schema.returns
     if torch.Tag.pointwise in overload.tags or not any("Tensor" in str(a.type) for a in returns):
         return True
@@ -77,7 +77,7 @@ def _is_pointwise_or_view(overload: Any) -> bool:
 
 
 def _missing_bytes(tensor: Any) -> int:
-    """Return by how many bytes the elements of a tensor exceed its storage."""
+    """Return how many bytes a contiguous copy would exceed the tensor's storage."""
     if type(tensor) is Form:
         if tensor.is_contiguous:
             return 0

@@ -1,10 +1,10 @@
 """Floating-point operations of single ATen calls.
 
 Matrix products, convolutions and attention follow `torch.utils.flop_counter`, which counts a
-multiplication and an addition as two. All others follow the fact `flops` of the operator's entry:
-one per element of the result for an elementwise operator and one per element of the input for a
-reduction. A softmax costs five (maximum, difference, exponential, sum, quotient), a normalization
-eight: mean (1), variance (3), difference and quotient (2), scale and shift (2).
+multiply-add as two operations. Other operators use the `flops` fact of their table entry: one per
+result element for an elementwise operator, and one per input element for a reduction. A softmax
+costs five (maximum, difference, exponential, sum, quotient). A normalization costs eight: mean (1),
+variance (3), difference and quotient (2), scale and shift (2).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ....operators import OperatorNames, OperatorValues
 from .live_memory import tensors_in
 
 Formula = Callable[[Sequence[Any], Any], int]
-"""From the arguments and the result of a call to its number of operations."""
+"""Computes the number of operations from the arguments and the result of a call."""
 
 
 def count_flops(function: torch._ops.OpOverload, args: Sequence[Any], result: Any) -> int | None:
-    """Return the operations of one ATen call on tensors or fake tensors; None without a formula.
+    """Return the operations of one ATen call on real or fake tensors, or None without a formula.
 
     >>> a = torch.ones(2, 3)
     >>> count_flops(torch.ops.aten.mm.default, (a, a.T), a @ a.T)
@@ -39,7 +39,7 @@ def count_flops(function: torch._ops.OpOverload, args: Sequence[Any], result: An
     try:
         flops = formula(args, result)
     except (TypeError, ValueError, IndexError, AttributeError, RuntimeError, AssertionError):
-        return None  # a call in a form that the formula does not know
+        return None  # the formula does not support these arguments
     return flops if type(flops) is int else None
 
 
@@ -70,11 +70,11 @@ _FLOPS = OperatorValues("flops")
 
 @functools.cache
 def is_view(function: torch._ops.OpOverload) -> bool:
-    """Tell whether a call gives other names to the memory of its argument and moves nothing."""
+    """Return whether a call returns views of its argument and moves no data."""
     returns = function._schema.returns
     return function._schema.name.partition("::")[2] in _ALIASES or (
         bool(returns)
-        and all(each.alias_info is not None and not each.alias_info.is_write for each in returns)
+        and all(item.alias_info is not None and not item.alias_info.is_write for item in returns)
     )
 
 
@@ -83,7 +83,7 @@ def _first(args: Sequence[Any]) -> torch.Tensor:
 
 
 def _elementwise(_args: Sequence[Any], result: Any) -> int:
-    if isinstance(result, tuple):  # a mask or a buffer stands beside what was computed
+    if isinstance(result, tuple):  # the result comes with a mask or buffer
         return next(tensors_in(result)).numel()
     return sum(tensor.numel() for tensor in tensors_in(result))
 
@@ -108,12 +108,12 @@ def _convolution(args: Sequence[Any], result: Any) -> int:
 
 
 def _row_product(args: Sequence[Any], result: Any) -> int:
-    # Each row of the result is a product with a matrix, of its group if there are groups.
+    # Each row of the result is a product with one matrix, or with the matrix of the row's group.
     return 2 * result.numel() * args[0].shape[-1]
 
 
 def _pool(args: Sequence[Any], result: Any) -> int:
-    """Return one operation per element of a window; `kernel_size` is the second argument."""
+    """Return one operation per window element; `kernel_size` is the second argument."""
     tensor = next(tensors_in(result))
     sizes = args[1]
     if len(sizes) == 1:
@@ -130,7 +130,7 @@ def _distances(args: Sequence[Any], result: Any) -> int:
 
 
 def _lstm_layer(args: Sequence[Any], _result: Any) -> int:
-    # Input and hidden matrices once per step, then about ten operations per hidden element.
+    # The input and hidden products of each step, plus about ten operations per hidden element.
     tensor, input_weight, hidden_weight = args[0], args[1], args[2]
     steps = tensor.numel() // tensor.shape[-1]
     hidden = hidden_weight.shape[-1]
@@ -138,7 +138,7 @@ def _lstm_layer(args: Sequence[Any], _result: Any) -> int:
 
 
 def _encoder_layer(args: Sequence[Any], result: Any) -> int:
-    # Four products with weights per token and two in attention; norms, bias and activation follow.
+    # Four weight products per token and two attention products, then norms, bias and activation.
     tensor, width = args[0], args[1]
     batch, length = tensor.shape[:2]
     weights = sum(args[place].numel() for place in (3, 5, 14, 16))
@@ -151,7 +151,7 @@ def _gates(weight: int) -> Formula:
 
 
 def _fourier(args: Sequence[Any], result: Any) -> int:
-    """Return 5 n log2 n per transform of complex elements, half of it for real ones."""
+    """Return 5 n log2 n operations per complex transform, and half as many per real transform."""
     shape = (args[0] if args[0].numel() >= result.numel() else result).shape
     dims = args[1]
     size = math.prod(shape[dim] for dim in dims)
@@ -180,4 +180,4 @@ _FORMULAS: dict[str, Formula] = {
     **{f"gates{weight}": _gates(weight) for weight in (3, 10)},
     **{f"taps{taps}": _interpolation(taps) for taps in (2, 4, 8, 16)},
 }
-"""Formulas by the values of the fact `flops`."""
+"""Formulas by value of the `flops` fact."""

@@ -1,4 +1,4 @@
-"""What a walk over a graph finds."""
+"""Results of a walk over a graph."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ Results = tuple["tuple[Value, ...] | None", ...]
 
 @dataclasses.dataclass(frozen=True)
 class Footprint:
-    """What a walk on fake tensors finds.
+    """Shapes, memory and open questions found by a walk over a graph.
 
-    `results` has, per operator, one `Value` per tensor that it gives, or None where they cannot be
-    known without running it. `input_bytes` is the memory of all inputs, `peak_bytes` the most that
-    inputs and live values take at one time when values die at their last use, `working_bytes` the
-    same with the copies that kernels may make of expanded operands, `total_bytes` all that
-    operators allocate. Views and in-place operators allocate nothing; the working memory
-    inside an operator is not counted. `unchecked` says why the sample may not run in any process,
-    as far as the operands of its checked operators tell; "" if it may. `unsettled` are the
-    positions of the operators of which only a run tells how large their operands or results are,
-    `settled_bytes` the peak without those.
+    Attributes:
+        results: One tuple per operator with a `Value` for each result tensor, or None if the
+            results are known only after a run.
+        input_bytes: Memory of all inputs.
+        peak_bytes: Peak memory of inputs and live values, if values are freed after their last use.
+        total_bytes: Sum of all allocations. Views and in-place operators allocate nothing, and
+            memory used inside an operator is not counted.
+        unchecked: Why the sample may not run even in isolation, judging by the operands of its
+            checked operators; "" if it may.
+        unsettled: Positions of operators whose operand or result sizes are known only at run time.
+        settled_bytes: The peak without the values of those operators.
+        working_bytes: The peak including copies of expanded operands that kernels may make.
     """
 
     results: Results

@@ -1,8 +1,8 @@
-"""Tensors of a walk as plain numbers, which is all that most operators look at.
+"""Lightweight tensor descriptions that replace fake tensors during a walk.
 
-A fake tensor costs hundreds of microseconds an operator, nearly all of it in Python. A `Form` has
-what a walk asks a tensor for (shape, strides, dtype, and which memory it lies in) and becomes a
-fake tensor where an operator has no rule of its own (`rules`).
+A fake tensor costs hundreds of microseconds per operator, almost all of it in Python. A `Form`
+stores only what a walk reads: shape, strides, dtype and storage. It is converted to a fake tensor
+when an operator has no rule in `rules`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 Sizes = tuple[int, ...]
 
 MAX_ELEMENTS = 2**60
-"""Of larger tensors torch is asked, which says in its own words that there are none such."""
+"""Larger tensors are left to torch, which raises its own error for impossible sizes."""
 
 PLAIN_DTYPES = frozenset(
     (
@@ -32,13 +32,13 @@ PLAIN_DTYPES = frozenset(
 
 
 class UnfitError(Exception):
-    """There is no such form; fake tensors know more."""
+    """A tensor that no `Form` can represent; the caller falls back to fake tensors."""
 
 
 class Storage:
-    """The memory of one or several forms; `key` tells it apart from others while it lives.
+    """Memory shared by one or more forms, identified by `key` while it is alive.
 
-    `base` is a fake tensor that lies in it, once there is one, or the tensor that it came from.
+    `base` is the tensor it was created from, or the first fake tensor allocated in it, if any.
     """
 
     __slots__ = ("base", "key", "num_bytes")
@@ -50,10 +50,10 @@ class Storage:
 
 
 class Form:
-    """A strided tensor on the CPU without elements.
+    """A strided CPU tensor without elements.
 
     Raises:
-        UnfitError: it is too large, or of a dtype that is seldom met.
+        UnfitError: If the tensor is too large or its dtype is not in `PLAIN_DTYPES`.
     """
 
     __slots__ = ("dtype", "fake", "is_contiguous", "offset", "shape", "storage", "strides")
@@ -87,19 +87,18 @@ class Form:
         return math.prod(self.shape)
 
     def with_view(self, shape: Sizes, strides: Sizes, offset: int = 0) -> Form:
-        """Return a view of this form, `offset` elements further on in its memory."""
+        """Return a view of this form that starts `offset` elements later in its storage."""
         return Form(shape, strides, self.dtype, self.storage, self.offset + offset)
 
 
 class Scalar:
-    """A tensor of one element without axes, which is known: as the tensor `real`, as a `number`.
+    """A zero-dimensional tensor with a known element, as a tensor (`real`) and a `number`.
 
-    It is an input, or follows from numbers alone (`scalar_rules`). `fake` is the tensor that stands
-    for it once an operator without a rule takes it; what becomes of the element then is known there
-    alone.
+    Scalars are graph inputs or results of `scalar_rules`. `fake` is the fake tensor created when an
+    operator without a rule uses the scalar. From then on only `fake` has the current element.
 
     Raises:
-        UnfitError: it has axes, or a dtype that is seldom met.
+        UnfitError: If the tensor has dimensions or its dtype is not in `PLAIN_DTYPES`.
     """
 
     __slots__ = ("dtype", "fake", "number", "real", "shape", "storage")
@@ -119,19 +118,19 @@ class Scalar:
         return 1
 
     def to_form(self) -> Form:
-        """Return a form like it, for whom the element is nothing."""
+        """Return the equivalent `Form`, dropping the known element."""
         return Form((), None, self.dtype)
 
 
 def form_of(fake: Any, known: dict[int, Storage]) -> Any:
-    """Return a fake tensor, or the items of a tuple or list of them, as forms.
+    """Convert a fake tensor, or a tuple or list of fake tensors, to forms.
 
-    What has elements, or is not a plain strided tensor of known sizes on the CPU, stays as it is.
-    `known` has the storages of fake tensors by their address.
+    Values with elements, and values other than strided CPU tensors of known size, are returned
+    unchanged. `known` maps storage addresses of fake tensors to `Storage` objects.
     """
     kind = type(fake)
     if kind is tuple or kind is list:
-        return kind(form_of(each, known) for each in fake)
+        return kind(form_of(item, known) for item in fake)
     if kind is not FakeTensor or fake.constant is not None or fake.layout is not torch.strided:
         return fake
     shape, strides = tuple(fake.shape), tuple(fake.stride())
@@ -160,10 +159,10 @@ def form_of(fake: Any, known: dict[int, Storage]) -> Any:
 
 
 def fake_of(form: Form, known: dict[int, Storage]) -> torch.Tensor:
-    """Return the fake tensor of a form, in the memory of the others that share its storage.
+    """Return the fake tensor of a form; forms that share a storage share its memory.
 
     Raises:
-        RuntimeError: torch has none such.
+        RuntimeError: If torch cannot create such a tensor.
     """
     if form.fake is None:
         storage = form.storage
@@ -201,10 +200,10 @@ def contiguous_strides(shape: Sizes) -> Sizes:
 
 
 def view_strides(form: Form, shape: Sizes) -> Sizes | None:
-    """Return the strides of a view of another shape, None where only a copy has that shape.
+    """Return the strides of a view with another shape, or None if the reshape needs a copy.
 
-    The first axes that stay as they are keep their strides. Of the others those that lie in memory
-    as one are taken together, and cut anew.
+    Leading axes with unchanged sizes keep their strides. The remaining axes are merged into
+    contiguous blocks, and the blocks are split into the new sizes.
 
     >>> view_strides(Form((2, 3, 4), None, torch.float32), (6, 2, 2))
     (4, 2, 1)
@@ -214,11 +213,11 @@ def view_strides(form: Form, shape: Sizes) -> Sizes | None:
     if form.strides == contiguous_strides(form.shape):
         return contiguous_strides(shape)
     num_kept = 0
-    for size, wanted in zip(form.shape, shape, strict=False):
-        if size != wanted:
+    for size, new_size in zip(form.shape, shape, strict=False):
+        if size != new_size:
             break
         num_kept += 1
-    blocks: list[tuple[int, int]] = []  # size and step of what lies in memory as one
+    blocks: list[tuple[int, int]] = []  # (size, stride) of each contiguous block
     for size, step in zip(form.shape[num_kept:], form.strides[num_kept:], strict=True):
         if blocks and blocks[-1][1] == size * step:
             blocks[-1] = (blocks[-1][0] * size, step)
@@ -245,7 +244,7 @@ def view_strides(form: Form, shape: Sizes) -> Sizes | None:
 
 
 def map_forms(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return nested arguments with `change` of each form and scalar in them."""
+    """Return nested arguments with `change` applied to each `Form` and `Scalar`."""
     kind = type(value)
     if kind is Form or kind is Scalar:
         return change(value)
@@ -261,7 +260,7 @@ def _reach(shape: Sizes, strides: Sizes) -> int:
 
 
 def _is_contiguous(shape: Sizes, strides: Sizes) -> bool:
-    """Tell whether strides are those of a contiguous tensor but for axes of one element."""
+    """Return whether strides are contiguous, ignoring axes of size 1."""
     step = 1
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size != 1 and stride != step:

@@ -1,7 +1,7 @@
-"""Fused layers whose kernels trust sizes and dtypes: compared here, on fake tensors.
+"""Operand checks for fused layers whose kernels do not check sizes and dtypes.
 
-`torch._transformer_encoder_layer_fwd` reads its biases by the dtype of its input, whatever theirs
-is. `torch._grouped_mm` compares most things itself, but not on every device.
+`torch._transformer_encoder_layer_fwd` reads its biases with the dtype of its input, whatever their
+own dtype is. `torch._grouped_mm` checks most operands itself, but not on every device.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ def check_encoder_layer(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Check a call of `torch._transformer_encoder_layer_fwd`.
 
     Raises:
-        MaterializeError: sizes or dtypes do not fit together, or are not known before it runs.
+        MaterializeError: If sizes or dtypes do not match or are not known before the run.
 
     >>> check_encoder_layer((torch.ones(2, 3, 4),), {})
     Traceback (most recent call last):
     graphnet_datasets.errors.MaterializeError: does not have the arguments of an encoder layer.
     """
-    given = dict(zip(_LAYER_NAMES, args, strict=False)) | dict(kwargs)
+    arguments = dict(zip(_LAYER_NAMES, args, strict=False)) | dict(kwargs)
     names = set(_LAYER_NAMES)
-    if len(args) > len(names) or not names - _LAYER_OPTIONS <= set(given) <= names:
+    if len(args) > len(names) or not names - _LAYER_OPTIONS <= set(arguments) <= names:
         raise MaterializeError("does not have the arguments of an encoder layer.")
-    source, heads, hidden = given["src"], given["num_heads"], given["ffn_weight_1"]
+    source, heads, hidden = arguments["src"], arguments["num_heads"], arguments["ffn_weight_1"]
     if not is_known(source) or source.dim() != 3 or not source.is_floating_point():
         raise MaterializeError("has an encoder's input that is not known to have three dimensions.")
     batch, length, width = source.shape
     if (
         0 in source.shape
-        or given["embed_dim"] != width
+        or arguments["embed_dim"] != width
         or type(heads) is not int
         or not (0 < heads <= width and width % heads == 0)
     ):
@@ -57,8 +57,10 @@ def check_encoder_layer(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     }  # fmt: skip
     shapes |= {f"norm_{kind}_{at}": (width,) for kind in ("weight", "bias") for at in (1, 2)}
     for name, shape in shapes.items():
-        _check_like(name, given[name], shape, source)
-    _check_mask(given.get("mask"), given.get("mask_type"), (batch, heads, length), source.dtype)
+        _check_like(name, arguments[name], shape, source)
+    _check_mask(
+        arguments.get("mask"), arguments.get("mask_type"), (batch, heads, length), source.dtype
+    )
 
 
 def _check_like(name: str, tensor: Any, shape: tuple[int, ...], source: torch.Tensor) -> None:
@@ -78,7 +80,7 @@ def _check_mask(mask: Any, kind: Any, sizes: tuple[int, int, int], dtype: torch.
     shapes = {0: (length, length), 1: (batch, length), 2: (batch, heads, length, length)}
     if type(kind) is not int or kind not in shapes or not is_known(mask):
         raise MaterializeError(f"has a mask of the kind {kind}, which is none of 0, 1 and 2.")
-    # The kernel turns other masks into boolean ones: `TransformerEncoderLayer` passes its padding
+    # The kernel converts other masks to booleans; `TransformerEncoderLayer` passes its padding
     # mask in the dtype of the input.
     if tuple(mask.shape) != shapes[kind] or mask.dtype not in (torch.bool, dtype):
         raise MaterializeError(
@@ -88,21 +90,21 @@ def _check_mask(mask: Any, kind: Any, sizes: tuple[int, int, int], dtype: torch.
 
 
 def check_grouped_products(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Check a call of `torch._grouped_mm`: matrices, and offsets of the groups where they need any.
+    """Check the matrices of a `torch._grouped_mm` call, and the group offsets if they are needed.
 
-    Offsets beyond the rows are cut off by the kernel itself.
+    The kernel itself clamps offsets beyond the last row.
 
     Raises:
-        MaterializeError: sizes or dtypes do not fit together.
+        MaterializeError: If sizes or dtypes do not match.
     """
     names = ("self", "mat2", "offs", "bias", "out_dtype")
-    given = {
+    arguments = {
         {"input": "self", "mat_a": "self", "mat_b": "mat2"}.get(key, key): value
         for key, value in (dict(zip(names, args, strict=False)) | dict(kwargs)).items()
     }
-    left, right, offsets = given.get("self"), given.get("mat2"), given.get("offs")
+    left, right, offsets = arguments.get("self"), arguments.get("mat2"), arguments.get("offs")
     if not is_known(left) or not is_known(right):
-        return  # the kernel looks for itself
+        return  # the kernel checks these itself
     shapes = f"{list(left.shape)} and {list(right.shape)}"
     if {left.dim(), right.dim()} - {2, 3} or not left.is_floating_point():
         raise MaterializeError(f"multiplies groups of matrices of shapes {shapes}.")
@@ -128,5 +130,5 @@ def check_grouped_products(args: Sequence[Any], kwargs: Mapping[str, Any]) -> No
 
 
 def is_known(tensor: Any) -> TypeGuard[torch.Tensor]:
-    """Tell whether a value is a tensor of known sizes."""
+    """Return whether a value is a tensor of known sizes."""
     return isinstance(tensor, torch.Tensor) and all(type(size) is int for size in tensor.shape)

@@ -1,7 +1,8 @@
-"""Operands of gradients' kernels: compared here, on fake tensors, before the graph may run.
+"""Operand checks for backward kernels, run on fake tensors before the graph runs.
 
-Autograd hands these kernels what the forward ones gave, and they trust that: most read a gradient
-as if it had the size of the result whose gradient it is. A row may say otherwise.
+Autograd passes matching tensors to these kernels, so the kernels do not check them. Most assume
+that a gradient has the shape of the corresponding forward result. A recorded graph may violate
+that.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _ATEN = torch.ops.aten
 
 
 def is_guarded(packet: str) -> bool:
-    """Tell whether the operands of an ATen operator of this name are compared here.
+    """Return whether the operands of an ATen packet are checked here.
 
     >>> is_guarded("convolution_backward"), is_guarded("tanh_backward")
     (True, False)
@@ -28,10 +29,10 @@ def is_guarded(packet: str) -> bool:
 
 
 def check_gradient_operands(packet: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Check that sizes, dtypes and flags of a call fit together.
+    """Check that the shapes, dtypes and flags of a call match.
 
     Raises:
-        MaterializeError: they do not, or are not known before it runs.
+        MaterializeError: If they do not match, or are not known before the run.
 
     >>> tensor = torch.ones(2, 3)
     >>> call = (tensor, tensor, (3,), torch.ones(2, 1), torch.ones(2, 1), None, None, (True,) * 3)
@@ -41,10 +42,10 @@ def check_gradient_operands(packet: str, args: Sequence[Any], kwargs: Mapping[st
     graphnet_datasets.errors.MaterializeError: has a `grad_out` of shape [9] where [2, 3] would fit.
     """
     names, check = _GUARDS[packet]
-    given = dict(zip(names, args, strict=False)) | dict(kwargs)
-    if len(args) > len(names) or not set(given) <= set(names):
+    arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
+    if len(args) > len(names) or not set(arguments) <= set(names):
         raise MaterializeError("does not have the arguments of its operator.")
-    check({name: given.get(name) for name in names})
+    check({name: arguments.get(name) for name in names})
 
 
 def _refuse(text: str) -> MaterializeError:
@@ -67,7 +68,7 @@ def _has_numel(given: Mapping[str, Any], name: str, count: int) -> None:
 
 def _have_one_dtype(given: Mapping[str, Any], *names: str) -> None:
     tensors = [given[name] for name in names if given[name] is not None]
-    if len({(each.dtype, each.device) for each in tensors}) > 1:
+    if len({(tensor.dtype, tensor.device) for tensor in tensors}) > 1:
         raise _refuse("operands of several dtypes")
     if not tensors[0].is_floating_point():
         raise _refuse(f"operands of {tensors[0].dtype}")
@@ -86,7 +87,7 @@ def _mask(given: Mapping[str, Any], length: int = 3) -> None:
     if (
         not isinstance(mask, list | tuple)
         or len(mask) != length
-        or any(type(each) is not bool for each in mask)
+        or any(type(flag) is not bool for flag in mask)
     ):
         raise _refuse("an `output_mask` that is none")
 
@@ -100,7 +101,7 @@ def _integers(given: Mapping[str, Any], name: str, length: int, low: int) -> lis
     if (
         not isinstance(values, list | tuple)
         or len(values) not in (1, length)
-        or not all(_whole(each, low) for each in values)
+        or not all(_whole(value, low) for value in values)
     ):
         raise _refuse(f"a `{name}` of {values!r}"[:100])
     return list(values) * (length if len(values) == 1 else 1)
@@ -122,8 +123,8 @@ def _check_convolution(given: Mapping[str, Any]) -> None:
         raise _refuse("`groups` or `transposed` that are none")
     inside, outside = (1, 0) if transposed else (0, 1)
     channels = weight.shape[inside] * (groups if transposed else 1)
-    taken = weight.shape[outside] * (1 if transposed else groups)
-    if source.shape[1] != taken or channels % groups or taken % groups:
+    in_channels = weight.shape[outside] * (1 if transposed else groups)
+    if source.shape[1] != in_channels or channels % groups or in_channels % groups:
         raise _refuse(f"{source.shape[1]} channels in {groups} groups")
     sizes = []
     for at in range(spatial):
@@ -163,7 +164,7 @@ def _check_layer_norm(given: Mapping[str, Any]) -> None:
 
 
 def _check_statistics(given: Mapping[str, Any], source: torch.Tensor, *names: str) -> None:
-    """Check that statistics have the dtype of what they are of, or float32 beside 16 bits."""
+    """Check that statistics have the dtype of the input, or float32 for a 16-bit input."""
     dtypes = {given[name].dtype for name in names if given[name] is not None}
     if len(dtypes) > 1 or not dtypes <= {source.dtype, torch.float32}:
         raise _refuse("statistics of several dtypes")
@@ -205,7 +206,7 @@ def _check_batch_norm(given: Mapping[str, Any]) -> None:
 
 
 def _check_pooling(given: Mapping[str, Any]) -> None:
-    """Adaptive pooling: gradient and input have the same images, of any sizes."""
+    """Check adaptive pooling: gradient and input share batch and channels, not spatial sizes."""
     source = _known(given, "self")
     gradient = _known(given, "grad_output", source.dim())
     _have_one_dtype(given, "self", "grad_output")
@@ -231,7 +232,7 @@ def _check_softmax(given: Mapping[str, Any]) -> None:
 
 
 def _like_forward(forward: str, *names: str) -> Callable[[Mapping[str, Any]], None]:
-    """Return a check that the gradient has the shape of what the forward operator gives."""
+    """Return a check that the gradient has the shape of the forward operator's result."""
 
     def check(given: Mapping[str, Any]) -> None:
         source = _known(given, "self")
@@ -248,7 +249,7 @@ def _like_forward(forward: str, *names: str) -> Callable[[Mapping[str, Any]], No
 def _check_attention(given: Mapping[str, Any]) -> None:
     query, key = _known(given, "query", 4), _known(given, "key", 4)
     batch, heads, length, width = query.shape
-    # Several heads of queries may share one of keys; the kernel divides without a look at the rest.
+    # Several query heads may share one key head; the kernel does not check divisibility.
     shared = key.shape[1] if heads % key.shape[1] == 0 else heads
     _has_shape(given, "key", (batch, shared, key.shape[2], width))
     _has_shape(given, "value", key.shape)
@@ -264,7 +265,7 @@ def _check_attention(given: Mapping[str, Any]) -> None:
             query.dtype, torch.bool
         ):  # fmt: skip
             raise _refuse("an `attn_mask` of another dtype or shape")
-        if any(size not in (1, wanted) for size, wanted in zip(
+        if any(size not in (1, full_size) for size, full_size in zip(
             mask.shape[::-1], shape[::-1], strict=False
         )):  # fmt: skip
             raise _refuse(f"an `attn_mask` of shape {list(mask.shape)}")
@@ -289,7 +290,7 @@ def _check_weight_norm(given: Mapping[str, Any]) -> None:
     dim = 0 if dim is None else dim
     if type(dim) is not int or dim not in (0, rank - 1):
         raise _refuse(f"a `dim` of {dim!r}"[:80])
-    norms = [size if at == dim else 1 for at, size in enumerate(weight.shape)]
+    norms = [size if axis == dim else 1 for axis, size in enumerate(weight.shape)]
     for name in ("g", "norms", "grad"):
         if name in given:
             _has_shape(given, name, weight.shape if name == "grad" else norms)
@@ -300,7 +301,9 @@ def _check_weight_norm(given: Mapping[str, Any]) -> None:
 
 def _check_weight_norm_backward(given: Mapping[str, Any]) -> None:
     names = {"v": "saved_v", "g": "saved_g", "norms": "saved_norms", "grad": "grad_w"}
-    _check_weight_norm({"dim": given["dim"], **{name: given[own] for name, own in names.items()}})
+    _check_weight_norm(
+        {"dim": given["dim"], **{name: given[saved] for name, saved in names.items()}}
+    )
 
 
 _POOL = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
@@ -355,4 +358,4 @@ _GUARDS: Mapping[str, tuple[tuple[str, ...], Callable[[Mapping[str, Any]], None]
         _check_attention_backward,
     ),
 }  # fmt: skip
-"""Names of the arguments of each operator, and what compares them."""
+"""Argument names of each operator, and the function that checks the arguments."""

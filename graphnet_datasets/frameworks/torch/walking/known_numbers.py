@@ -1,8 +1,8 @@
-"""Operands that must be there, and numbers that must be known before a graph runs.
+"""Checks for required tensor operands and for numbers that must be known before a run.
 
-The shapes of a call are found before it is made, so numbers that stand in the graph are bounded by
-the memory that they would take. A number that only the run tells is not; most kernels look at it
-themselves, and those here do not.
+Shapes are computed before a call, so a constant in the graph is bounded by the memory it would
+take. A number computed at run time has no such bound. Most kernels check such numbers; the
+operators listed here do not.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _GIVES_NOTHING = words(
 
 
 def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """Return why a call may not run in any process: a number that its kernel trusts is not known.
+    """Return why a call with unknown numbers may not run even in isolation, or "" if it may.
 
     >>> from ..operators import lookup
     >>> why_unknown(lookup("torch.repeat_interleave"), (torch.ones(2), 3), {})
@@ -54,7 +54,7 @@ def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, An
     if last == "repeat_interleave":
         numbers: list[Any] = [args[1] if len(args) > 1 else kwargs.get("repeats", args)]
     elif last in _PADDING | _LOOPS | _STRIDED or (last == "pad" and _is_mirroring(args, kwargs)):
-        # What is scattered is a tensor behind the first one, whose elements bound nothing.
+        # The first operand may be followed by a scattered tensor, whose elements bound nothing.
         behind = 2 if last == "as_strided_scatter" else 1
         named = {key: value for key, value in kwargs.items() if key not in ("input", "self", "src")}
         numbers = [*args[behind:], *named.values()]
@@ -86,19 +86,19 @@ def _is_known(value: Any) -> bool:
 def check_tensors_are_given(
     operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> None:
-    """Check that no tensor of a checked ATen operator is None, where it must be one.
+    """Check that required tensor operands of a checked ATen operator are not None.
 
-    ATen makes an undefined tensor of None, which public functions refuse and some kernels follow.
+    ATen converts None to an undefined tensor. Public functions reject it; some kernels crash.
 
     Raises:
-        MaterializeError: one is None.
+        MaterializeError: If a required tensor is None.
     """
     if not operator.name.startswith(_ATEN) or not is_checked(operator):
         return
     by_name, by_position = _required(operator)
-    given = [(name, arg) for name, arg in kwargs.items() if name in by_name]
-    given += [(name, arg) for name, arg in zip(by_position, args, strict=False) if name]
-    for name, arg in given:
+    arguments = [(name, arg) for name, arg in kwargs.items() if name in by_name]
+    arguments += [(name, arg) for name, arg in zip(by_position, args, strict=False) if name]
+    for name, arg in arguments:
         is_list = isinstance(arg, list | tuple)
         if arg is None or (is_list and any(item is None for item in arg)):
             raise MaterializeError(f"is given no tensor as its `{name}`.")
@@ -106,10 +106,10 @@ def check_tensors_are_given(
 
 @functools.lru_cache(maxsize=4096)
 def _required(operator: Operator) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the arguments that are tensors in all overloads: their names, and by position."""
+    """Return the names and positions of arguments that are tensors in every overload."""
     overloads = _overloads(operator)
     required: set[str] = set()
-    others: set[str] = set()
+    other_names: set[str] = set()
     places: dict[int, str] = {}
     open_places: set[int] = set()
     for overload in overloads:
@@ -118,18 +118,18 @@ def _required(operator: Operator) -> tuple[frozenset[str], tuple[str, ...]]:
                 required.add(argument.name)
                 places.setdefault(place, argument.name)
             else:
-                others.add(argument.name)
+                other_names.add(argument.name)
                 open_places.add(place)
     last = max(places, default=-1)
     by_position = [
         "" if place in open_places else places.get(place, "") for place in range(last + 1)
     ]
-    return frozenset(required - others), tuple(by_position)
+    return frozenset(required - other_names), tuple(by_position)
 
 
 @functools.lru_cache(maxsize=4096)
 def gives_nothing(operator: Operator) -> bool:
-    """Tell whether the value of an operator is always None.
+    """Return whether an operator always returns None.
 
     >>> from ..operators import lookup
     >>> gives_nothing(lookup("torch.ops.aten._assert_async.default"))
@@ -144,15 +144,15 @@ def gives_nothing(operator: Operator) -> bool:
 
 
 def _overloads(operator: Operator) -> list[Any]:
-    """Return the overloads on tensors that an ATen operator may stand for."""
+    """Return the dispatched overloads that an ATen operator may refer to."""
     try:
         target: Any = resolve(operator)
     except UnknownOperatorError:
         return []
     if not isinstance(target, torch._ops.OpOverloadPacket):
         return [target]
-    found = [getattr(target, name) for name in target.overloads()]
-    return [overload for overload in found if overload.name() in dispatched_names()]
+    overloads = [getattr(target, name) for name in target.overloads()]
+    return [overload for overload in overloads if overload.name() in dispatched_names()]
 
 
 def _packet(operator: Operator) -> str:

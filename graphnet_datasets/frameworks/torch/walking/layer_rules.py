@@ -1,4 +1,4 @@
-"""Rules of `rules` for layers of images and sequences: pools, paddings, resizing, attention."""
+"""Rules for pooling, padding, interpolation, normalization and attention."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SWITCHES = ("is_causal", "use_separate_proj_weight")
 
 
 def _image(input: Any) -> Form:
-    """Return an image in one of the two orders, and in no more than one."""
+    """Return an image form that is contiguous or channels-last, but not both."""
     form = given(input)
     is_plain = form.is_contiguous and not (len(form.shape) in (4, 5) and is_ambiguous(form))
     if not form.dtype.is_floating_point or not (is_plain or has_channels_last(form)):
@@ -34,7 +34,7 @@ def _image(input: Any) -> Form:
 
 
 def _resized(form: Form, sizes: list[int]) -> Form:
-    """Return an image of other height and width, in the same order."""
+    """Return an image form with other spatial sizes and the same memory order."""
     if min(sizes) < 1:
         raise UnfitError
     shape = (*form.shape[: -len(sizes)], *sizes)
@@ -99,7 +99,7 @@ def average_pool(
 
 
 def adaptive_pool(input: Any, output_size: Any) -> Form:
-    """Return the form of a pooling to a stated size."""
+    """Return the form of an adaptive pooling."""
     form = _image(input)
     if len(form.shape) != 4 or 1 in form.shape[1:]:
         raise UnfitError
@@ -130,12 +130,14 @@ def interpolate(
     if size is not None:
         return _resized(form, list(integers(size, 2)))
     factors = scale_factor if type(scale_factor) in (tuple, list) else [scale_factor] * 2
-    if len(factors) != 2 or not all(type(each) in (int, float) and each > 0 for each in factors):
+    if len(factors) != 2 or not all(
+        type(factor) in (int, float) and factor > 0 for factor in factors
+    ):
         raise UnfitError
-    scaled = [each * factor for each, factor in zip(form.shape[2:], factors, strict=True)]
+    scaled = [length * factor for length, factor in zip(form.shape[2:], factors, strict=True)]
     if not all(map(math.isfinite, scaled)):
         raise UnfitError
-    return _resized(form, [math.floor(each) for each in scaled])
+    return _resized(form, [math.floor(length) for length in scaled])
 
 
 def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Form:
@@ -155,7 +157,7 @@ def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> Form
 
 
 def glu(input: Any, dim: Any = -1) -> Form:
-    """Return the form of a gated linear unit, which halves an axis."""
+    """Return the form of a gated linear unit, which halves the size of an axis."""
     form = plain(input)
     axis = axis_of(form, dim)
     if form.shape[axis] % 2:
@@ -187,16 +189,18 @@ def fused_attention(
     scale: Any = None,
     enable_gqa: Any = False,
 ) -> Form:
-    """Attention that the CPU has a kernel for: its result lies in memory as the query does."""
-    asked, looked_at, taken = given(query), given(key), given(value)
+    """Return the form of CPU attention, which has the memory order of the query."""
+    query_form, key_form, value_form = given(query), given(key), given(value)
     if attn_mask is not None:
         cover = given(attn_mask)
-        wanted = (*asked.shape[:-1], *looked_at.shape[2:3])
+        mask_shape = (*query_form.shape[:-1], *key_form.shape[2:3])
         if (
             is_causal is not False
             or len(cover.shape) != 4
-            or cover.dtype not in (torch.bool, asked.dtype)
-            or any(size not in (1, most) for size, most in zip(cover.shape, wanted, strict=False))
+            or cover.dtype not in (torch.bool, query_form.dtype)
+            or any(
+                size not in (1, most) for size, most in zip(cover.shape, mask_shape, strict=False)
+            )
         ):
             raise UnfitError
     if (
@@ -204,16 +208,21 @@ def fused_attention(
         or type(is_causal) is not bool
         or enable_gqa is not False
         or type(scale) not in (int, float, type(None))
-        or any(len(each.shape) != 4 or each.strides[3] != 1 for each in (asked, looked_at, taken))
-        or looked_at.shape != taken.shape
-        or asked.shape[:2] != looked_at.shape[:2]
-        or asked.shape[3] != looked_at.shape[3]
-        or not asked.dtype == looked_at.dtype == taken.dtype
-        or asked.dtype not in (torch.float32, torch.bfloat16, torch.float16)
+        or any(
+            len(operand.shape) != 4 or operand.strides[3] != 1
+            for operand in (query_form, key_form, value_form)
+        )
+        or key_form.shape != value_form.shape
+        or query_form.shape[:2] != key_form.shape[:2]
+        or query_form.shape[3] != key_form.shape[3]
+        or not query_form.dtype == key_form.dtype == value_form.dtype
+        or query_form.dtype not in (torch.float32, torch.bfloat16, torch.float16)
     ):
         raise UnfitError
-    strides = None if asked.is_contiguous else strides_in(asked.shape, order_of(asked))
-    return Form(asked.shape, strides, asked.dtype)
+    strides = (
+        None if query_form.is_contiguous else strides_in(query_form.shape, order_of(query_form))
+    )
+    return Form(query_form.shape, strides, query_form.dtype)
 
 
 def attention(
@@ -237,15 +246,17 @@ def attention(
     average_attn_weights: Any = True,
     **rest: Any,
 ) -> tuple[Form, Form | None]:
-    """Attention of a batch without masks; its weights, of which there may be one set a head."""
-    asked, width = given(query), embed_dim_to_check
+    """Return the forms of unmasked multi-head attention and its weights, if requested."""
+    query_form, width = given(query), embed_dim_to_check
     if (
-        not all(each in (None, False) for each in (bias_k, bias_v, key_padding_mask, attn_mask))
+        not all(option in (None, False) for option in (bias_k, bias_v, key_padding_mask, attn_mask))
         or add_zero_attn is not False
         or training is not False
         or type(need_weights) is not bool
         or type(average_attn_weights) is not bool
-        or any(each is not (False if name in _SWITCHES else None) for name, each in rest.items())
+        or any(
+            option is not (False if name in _SWITCHES else None) for name, option in rest.items()
+        )
         or type(width) is not int
         or type(num_heads) is not int
         or type(dropout_p) not in (int, float)
@@ -253,25 +264,28 @@ def attention(
         or width % num_heads
     ):
         raise UnfitError
-    looked_at = given(key)
+    key_form = given(key)
     if (
-        len(asked.shape) != 3
-        or looked_at.shape != given(value).shape
-        or asked.shape[1:] != looked_at.shape[1:]
-        or asked.shape[2] != width
+        len(query_form.shape) != 3
+        or key_form.shape != given(value).shape
+        or query_form.shape[1:] != key_form.shape[1:]
+        or query_form.shape[2] != width
     ):
         raise UnfitError
     sizes = {"in": (3 * width, width), "out": (width, width)}
     weights = [(in_proj_weight, sizes["in"]), (out_proj_weight, sizes["out"])]
     biases = [(in_proj_bias, sizes["in"][:1]), (out_proj_bias, sizes["out"][:1])]
-    held = [*weights, *(each for each in biases if each[0] is not None)]
-    if any(plain(each).shape != shape or each.dtype != asked.dtype for each, shape in held):
+    parameters = [*weights, *(bias for bias in biases if bias[0] is not None)]
+    if any(
+        plain(parameter).shape != shape or parameter.dtype != query_form.dtype
+        for parameter, shape in parameters
+    ):
         raise UnfitError
-    if not asked.dtype == looked_at.dtype == value.dtype:
+    if not query_form.dtype == key_form.dtype == value.dtype:
         raise UnfitError
-    result = Form(asked.shape, None, asked.dtype)
+    result = Form(query_form.shape, None, query_form.dtype)
     if not need_weights:
         return result, None
     heads = () if average_attn_weights else (num_heads,)
-    shape = (asked.shape[1], *heads, asked.shape[0], looked_at.shape[0])
-    return result, Form(shape, None, asked.dtype)
+    shape = (query_form.shape[1], *heads, query_form.shape[0], key_form.shape[0])
+    return result, Form(shape, None, query_form.dtype)

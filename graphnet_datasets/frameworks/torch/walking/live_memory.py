@@ -1,4 +1,4 @@
-"""The memory that the live values of a graph take, counted by storage."""
+"""Memory of the live values of a graph, counted by storage."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .forms import Form, Scalar, Storage
 
 _STAND_INS = (Form, Scalar)
 _LARGE_LIST, _ITEM_BYTES = 1000, 40
-"""Lists of more items count as memory: 8 bytes for a reference, 32 for a number of Python."""
+"""Lists with more items count as memory: 8 bytes per reference and 32 per Python number."""
 
 
 def tensors_in(result: Any) -> Iterator[Any]:
-    """Yield the tensors of a result, which may be nested in tuples, lists and dictionaries.
+    """Yield the tensors in a result of nested tuples, lists and dictionaries.
 
-    In a walk some of them are forms or scalars.
+    During a walk, tensors may be `Form`s or `Scalar`s.
     """
     if type(result) in _STAND_INS or isinstance(result, torch.Tensor):
         yield result
@@ -32,10 +32,10 @@ def tensors_in(result: Any) -> Iterator[Any]:
 
 
 class StorageWatch:
-    """Counts the storages that are alive, as an allocator would: those inside operators too.
+    """Counts live storages as an allocator would, including those created inside operators.
 
-    A storage counts from the call that makes it until its last tensor is gone. `live_bytes` begins
-    with what is there already, such as inputs; `call_peak_bytes` is the peak since it was last set.
+    A storage counts from the call that creates it until its last tensor is freed. `live_bytes`
+    starts with existing memory such as inputs; `call_peak_bytes` is the peak since its last reset.
     """
 
     def __init__(self) -> None:
@@ -45,14 +45,14 @@ class StorageWatch:
         self._known: dict[int, int] = {}
 
     def begin(self, live_bytes: int, tensors: Iterable[torch.Tensor]) -> None:
-        """Take `tensors` as there for good, in `live_bytes` together."""
+        """Register tensors that stay alive and take `live_bytes` in total."""
         self.live_bytes = self.peak_bytes = live_bytes
         for tensor in tensors:
             for key, _ in _storages(tensor):
                 self._known[key] = 0
 
     def see(self, result: Any) -> None:
-        """Count what a call gave."""
+        """Count new storages in the result of a call."""
         for tensor in tensors_in(result):
             try:
                 storage = tensor.untyped_storage()
@@ -68,7 +68,7 @@ class StorageWatch:
         self.reach(0)
 
     def reach(self, more_bytes: int) -> None:
-        """Count a moment at which so many bytes more are alive."""
+        """Update the peaks for a moment with `more_bytes` of additional memory."""
         self.call_peak_bytes = max(self.call_peak_bytes, self.live_bytes + more_bytes)
         self.peak_bytes = max(self.peak_bytes, self.call_peak_bytes)
 
@@ -79,8 +79,8 @@ class StorageWatch:
 class LiveMemory:
     """Live storages, each counted once however many values view it.
 
-    `known` has the storages of forms by the addresses of those of their fake tensors: a view whose
-    sizes only a run tells stays a fake tensor, and is in the memory of a form all the same.
+    `known` maps storage addresses of fake tensors to the `Storage` of their form. A view whose
+    sizes are known only at run time stays a fake tensor but shares the memory of a form.
     """
 
     def __init__(self, known: Mapping[int, Storage] | None = None) -> None:
@@ -92,20 +92,20 @@ class LiveMemory:
         self.held: dict[int, tuple[tuple[int, int], ...]] = {}
 
     def copy(self) -> LiveMemory:
-        """Return another one that holds the same."""
-        other = LiveMemory(self.known)
-        other.live_bytes, other.peak_bytes = self.live_bytes, self.peak_bytes
-        other.total_bytes = self.total_bytes
-        other.users, other.held = dict(self.users), dict(self.held)
-        return other
+        """Return an independent copy."""
+        duplicate = LiveMemory(self.known)
+        duplicate.live_bytes, duplicate.peak_bytes = self.live_bytes, self.peak_bytes
+        duplicate.total_bytes = self.total_bytes
+        duplicate.users, duplicate.held = dict(self.users), dict(self.held)
+        return duplicate
 
     def hold_forever(self, value: Any) -> None:
-        """Count the storages of an input as taken, so that views of it add nothing."""
+        """Register the storages of an input without counting them, so that views add nothing."""
         for key, _ in _storages(value, self.known):
             self.users[key] = self.users.get(key, 0) + 1
 
     def hold(self, index: int, value: Any) -> None:
-        """Add what value `index` takes beyond the storages that are already held."""
+        """Add the storages of value `index` that are not live yet."""
         storages = tuple(_storages(value, self.known))
         for key, num_bytes in storages:
             if key not in self.users:
@@ -116,7 +116,7 @@ class LiveMemory:
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
 
     def release(self, index: int) -> None:
-        """Give up value `index`; a storage goes with the last value that views it."""
+        """Release value `index`; a storage is freed with its last value."""
         for key, num_bytes in self.held.pop(index, ()):
             self.users[key] -= 1
             if self.users[key] == 0:

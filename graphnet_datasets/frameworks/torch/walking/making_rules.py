@@ -1,4 +1,4 @@
-"""Rules of `rules` for tensors that are made of nothing but sizes."""
+"""Rules for tensors created from sizes alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .scalar_rules import make_scalar
 
 
 def _made(shape: Sizes, default: torch.dtype, options: Mapping[str, Any]) -> Form:
-    """Return a new tensor; what is asked of it besides a dtype may be no more than the CPU."""
+    """Return a new form; options other than a dtype and the CPU device are rejected."""
     dtype = default
     for name, value in options.items():
         if name == "dtype" and type(value) in (torch.dtype, type(None)):
@@ -46,7 +46,7 @@ def full(size: Any, fill_value: Any, **options: Any) -> Form:
 
 
 def new(input: Any, *sizes: Any, **options: Any) -> Form:
-    """Return the form of `new_zeros` and its like."""
+    """Return the form of `new_zeros` and similar methods."""
     return _made(_shape_of(sizes), given(input).dtype, options)
 
 
@@ -58,7 +58,7 @@ def new_full(input: Any, size: Any, fill_value: Any, **options: Any) -> Form:
 
 
 def like(input: Any, **options: Any) -> Form:
-    """Return the form of `zeros_like` and its like."""
+    """Return the form of `zeros_like` and similar functions."""
     form = given(input)
     if not form.is_contiguous:
         raise UnfitError
@@ -73,7 +73,7 @@ def full_like(input: Any, fill_value: Any, **options: Any) -> Form:
 
 
 def arange(*bounds: Any, **options: Any) -> Form:
-    """Return the form of a range of numbers."""
+    """Return the form of `arange` with integer bounds."""
     if "end" in options:
         bounds = (options.pop("start", 0), options.pop("end"), options.pop("step", 1))
     if not 1 <= len(bounds) <= 3 or not are_numbers(*bounds) or float in map(type, bounds):
@@ -86,14 +86,14 @@ def arange(*bounds: Any, **options: Any) -> Form:
 
 
 def linspace(start: Any, end: Any, steps: Any, **options: Any) -> Form:
-    """Return the form of a number of evenly spaced values."""
+    """Return the form of `linspace`."""
     if not are_numbers(start, end) or type(steps) is not int:
         raise UnfitError
     return _made((steps,), torch.get_default_dtype(), options)
 
 
 def tensor(data: Any, **options: Any) -> Form | Scalar:
-    """A number as a tensor, or an empty list, with which caches of keys and values begin."""
+    """Return a tensor made from a number, or from an empty list as in key-value caches."""
     if type(data) in (bool, int, float):
         return make_scalar(data, **options)
     if type(data) is not list or data or set(options) - {"dtype", "device"}:

@@ -1,4 +1,4 @@
-"""Rules of `rules` for operators that fill, choose or leave out elements by a mask."""
+"""Rules for operators that use masks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Form:
 def masked_fill_in_place(input: Any, mask: Any, value: Any) -> Form:
     """Return the form of `masked_fill_`."""
     form = _checked_fill(given(input), mask, value)
-    elementwise(form)  # no element of it lies in two places
-    if mask.storage is form.storage:  # memory that is read as well as written
+    elementwise(form)  # rejects forms with overlapping elements
+    if mask.storage is form.storage:  # the mask is read while its memory is written
         raise UnfitError
     return in_place(form)
 
 
 def _checked_fill(form: Form, mask: Any, value: Any) -> Form:
-    """Return the form that is filled, of operands that fit."""
+    """Return the form to be filled after checking the mask and value."""
     cover = given(mask)
     if cover.dtype is not torch.bool or not _fills(form, value):
         raise UnfitError
@@ -37,7 +37,7 @@ def _checked_fill(form: Form, mask: Any, value: Any) -> Form:
 
 
 def _fills(form: Form, value: Any) -> bool:
-    """Tell whether a tensor can be filled with a number, or with the one element of another."""
+    """Return whether a value can fill a tensor: a number or a zero-dimensional tensor."""
     if type(value) is not Form:
         return type(value) in (int, float)
     floats = form.dtype.is_floating_point and value.dtype.is_floating_point
@@ -55,14 +55,14 @@ def triangle(input: Any, diagonal: Any = 0) -> Form:
 def where(condition: Any, input: Any, other: Any) -> Form:
     """Return the form of `where` with three operands."""
     cover = given(condition)
-    numbers = [each for each in (input, other) if type(each) in (int, float)]
-    forms = [given(each) for each in (input, other) if type(each) not in (int, float)]
+    numbers = [operand for operand in (input, other) if type(operand) in (int, float)]
+    forms = [given(operand) for operand in (input, other) if type(operand) not in (int, float)]
     if cover.dtype is not torch.bool or not forms:
         raise UnfitError
     dtype, shape = forms[0].dtype, cover.shape
-    for each in forms:
-        shape = broadcast(shape, each.shape)
-        if each.dtype != dtype or not each.is_contiguous:
+    for form in forms:
+        shape = broadcast(shape, form.shape)
+        if form.dtype != dtype or not form.is_contiguous:
             raise UnfitError
     if not cover.is_contiguous or (numbers and not dtype.is_floating_point):
         raise UnfitError

@@ -1,8 +1,8 @@
-"""Rules of `rules` for Python's integers: sizes of tensors, and what graphs compute of them.
+"""Rules for Python integers: tensor sizes and the arithmetic on them.
 
-They are what keeps the walk over a graph of symbolic sizes, each of which has a value by then, from
-making tensors fake at all. Numbers that only a run tells are no integers of Python, and no rule
-takes them.
+In a graph with symbolic sizes, every symbol has a value during the walk. These rules avoid fake
+tensors for such graphs. A number that is known only at run time is not a Python int, so no rule
+accepts it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .forms import Form, UnfitError
 from .rule_operands import axis_of
 
 LARGEST = 2**31
-"""Of larger numbers torch is asked, where what is computed of them has its limits."""
+"""Arithmetic on larger numbers is left to torch, which has limits of its own."""
 
 
 def _small(value: Any) -> int:
@@ -26,7 +26,7 @@ def _small(value: Any) -> int:
 
 
 def size(input: Any, dim: Any) -> int:
-    """Return the sizes of a tensor, or the size of one axis."""
+    """Return the size of one axis."""
     if type(input) is not Form:
         raise UnfitError
     return input.shape[axis_of(input, dim)]
@@ -40,7 +40,7 @@ def add_up(args: Any) -> int:
 
 
 def choose(condition: Any, then: Any, other: Any) -> Any:
-    """Return one of two numbers, as a boolean decides."""
+    """Return `then` or `other`, depending on a boolean."""
     if type(condition) is not bool:
         raise UnfitError
     return _small(then) if condition else _small(other)
@@ -54,7 +54,7 @@ def negate(value: Any) -> bool:
 
 
 def assertion(value: Any, message: Any) -> None:
-    """Only what is true: of the rest torch raises an error, with the message."""
+    """Accept a true assertion; torch raises the error for any other value."""
     if type(value) is not bool or not value or type(message) is not str:
         raise UnfitError
 
@@ -82,7 +82,7 @@ OVERLOAD_RULES: Mapping[str, Callable[..., Any]] = {
     "torch.ops.aten.sym_size.int": size,
     "torch.ops.aten._assert_scalar.default": assertion,
 }
-"""Rules of single overloads."""
+"""Rules for single overloads."""
 
 PAIR_RULES: Mapping[str, Callable[[Any, Any], Any]] = {
     f"operator.{compute.__name__}": _of_pairs(compute)
@@ -91,4 +91,4 @@ PAIR_RULES: Mapping[str, Callable[[Any, Any], Any]] = {
         *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge),
     )
 }
-"""Of operators that have another rule where one operand is a tensor."""
+"""Rules for two integers, of operators that have another rule for tensors."""

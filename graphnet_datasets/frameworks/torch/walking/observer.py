@@ -1,4 +1,4 @@
-"""Who follows a walk on fake tensors and takes note of what each operator costs or gives."""
+"""Interface for recording what each operator of a walk costs or returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Observer:
-    """Follows a walk, and takes note of nothing; it is entered inside the fake tensors' context."""
+    """An observer that records nothing; it is entered inside the fake-tensor context."""
 
     def __enter__(self) -> Any:
         return self
@@ -17,28 +17,28 @@ class Observer:
         return None
 
     def start(self, input_bytes: int, inputs: Sequence[Any]) -> None:
-        """Take note of the inputs, before it is entered."""
+        """Record the inputs, before the observer is entered."""
 
     def begin(self, position: int) -> None:
-        """Take note of the operator that is called next."""
+        """Record the position of the operator that is called next."""
 
     def fail(self) -> None:
-        """Take note that it could not be called on fake tensors."""
+        """Record that the operator could not run on fake tensors."""
 
     def end(self, result: Any) -> None:
-        """Take note of what it gave."""
+        """Record the operator's result."""
 
     def noted(self) -> Any:
-        """Return what was noted since `begin`."""
+        """Return the records since `begin`."""
 
     def repeat(self, noted: Any) -> contextlib.AbstractContextManager[Any]:  # noqa: ARG002
-        """Note it again for a call like that one; results are made inside of the context."""
+        """Add the records of an earlier, identical call; results are created in this context."""
         return contextlib.nullcontext()
 
     def extrapolate(self, *noted: Any) -> Any:  # noqa: ARG002
-        """Return what is left to note of a loop after two shorter ones were walked.
+        """Return the records that remain for a loop after two shorter loops were walked.
 
-        `noted` is what was noted since `begin` after the first and after the second of them, a
-        tuple of their numbers of steps, and the number of all steps.
+        `noted` contains the records since `begin` after the first and after the second loop, a
+        tuple of their step counts, and the full step count.
         """
         return None

@@ -1,7 +1,7 @@
-"""Operands that native kernels trust: looked at here, on fake tensors, before the graph may run.
+"""Operand checks for kernels that do not check sizes themselves.
 
-`aten.native_batch_norm` reads and writes as many elements of its statistics as the input has
-channels, however many they have; public functions (`torch.batch_norm`) compare them first.
+The checks run on fake tensors before the graph runs. For example, `aten.native_batch_norm` accesses
+one statistic per input channel without a bounds check; `torch.batch_norm` compares the sizes first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ATEN = "torch.ops.aten."
 
 
 def is_trusting(operator: Operator) -> bool:
-    """Tell whether the kernel of an operator trusts the sizes of its operands."""
+    """Return whether the operator's kernel uses operand sizes without checking them."""
     return (
         _is_batch_norm(operator)
         or _packet(operator) in ("native_group_norm", "_weight_norm", fused_layers.LAYER)
@@ -34,7 +34,7 @@ def is_trusting(operator: Operator) -> bool:
 
 
 def why_guessed(operator: Operator) -> str:
-    """Return why a call may not take operands whose sizes only its row tells, "" if it may.
+    """Return why an operator may not use operands with guessed sizes, or "" if it may.
 
     >>> from ..operators import lookup
     >>> why_guessed(lookup("torch.lstm")), why_guessed(lookup("torch.add"))
@@ -49,10 +49,10 @@ def why_guessed(operator: Operator) -> str:
 
 
 def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Check the sizes that a trusting kernel does not look at.
+    """Check operand sizes that the kernel itself does not check.
 
     Raises:
-        MaterializeError: they do not fit together.
+        MaterializeError: If the sizes do not match.
 
     >>> from ..operators import lookup
     >>> check_operands(lookup("torch.relu"), (torch.ones(2),), {})
@@ -73,7 +73,9 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
     if _packet(operator) == fused_layers.LAYER:
         fused_layers.check_encoder_layer(args, kwargs)
         return
-    tensors = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
+    tensors = [
+        operand for operand in (*args, *kwargs.values()) if isinstance(operand, torch.Tensor)
+    ]
     if not tensors or not isinstance(args[0] if args else None, torch.Tensor):
         raise MaterializeError("does not take its input as the first operand.")
     if _is_batch_norm(operator):
@@ -96,14 +98,14 @@ def _check_channels(tensors: list[torch.Tensor]) -> None:
 
 
 def _check_statistics(packet: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Check that there are statistics where none are made of the batch."""
+    """Check that running statistics are present unless batch statistics are computed."""
     names = ["input", "weight", "bias", "running_mean", "running_var", "training"]
     if len(args) + len(kwargs) == 6 and "no_training" not in packet:
-        names = ["input", "weight", "bias", "training"]  # the overload `no_stats`
-    given = dict(zip(names, args, strict=False)) | dict(kwargs)
-    is_training = "no_training" not in packet and given.get("training") is True
-    statistics = (given.get("running_mean"), given.get("running_var"))
-    if not is_training and not all(isinstance(each, torch.Tensor) for each in statistics):
+        names = ["input", "weight", "bias", "training"]  # overload `no_stats`
+    arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
+    is_training = "no_training" not in packet and arguments.get("training") is True
+    statistics = (arguments.get("running_mean"), arguments.get("running_var"))
+    if not is_training and not all(isinstance(statistic, torch.Tensor) for statistic in statistics):
         raise MaterializeError("normalises by statistics that it is not given.")
 
 
@@ -115,7 +117,7 @@ def _check_norms(
     rank = weight.dim()
     if type(dim) is not int or not -1 <= dim < rank or len(tensors) != 2:
         raise MaterializeError(f"has no dimension {dim} of which it could take the norms.")
-    norms = tuple(size if at == dim else 1 for at, size in enumerate(weight.shape))
+    norms = tuple(size if axis == dim else 1 for axis, size in enumerate(weight.shape))
     if dim == -1:
         norms = ()
     if tuple(tensors[1].shape) != norms or 0 in weight.shape:
@@ -129,8 +131,8 @@ def _check_groups(
     args: Sequence[Any], kwargs: Mapping[str, Any], tensors: list[torch.Tensor]
 ) -> None:
     names = ("input", "weight", "bias", "N", "C", "HxW", "group", "eps")
-    given = dict(zip(names, args, strict=False)) | dict(kwargs)
-    sizes = [given.get(name) for name in ("N", "C", "HxW", "group")]
+    arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
+    sizes = [arguments.get(name) for name in ("N", "C", "HxW", "group")]
     if not all(type(size) is int and size >= 0 for size in sizes):
         raise MaterializeError("has sizes that are not known before it runs.")
     batch, channels, pixels, groups = (int(size or 0) for size in sizes)
@@ -138,7 +140,7 @@ def _check_groups(
         batch * channels * pixels != tensors[0].numel()
         or groups == 0
         or channels % groups
-        or any(each.numel() != channels for each in tensors[1:])
+        or any(tensor.numel() != channels for tensor in tensors[1:])
     ):
         raise MaterializeError(
             f"has sizes {batch}, {channels}, {pixels} and {groups} groups, which do not fit its "

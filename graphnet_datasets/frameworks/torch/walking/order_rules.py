@@ -1,4 +1,4 @@
-"""Rules of `rules` for operators that put elements into order: the values, and where they were."""
+"""Rules for operators that order elements: sorted or largest values and their indices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _pair(form: Form, shape: Sizes) -> tuple[Form, Form]:
 def topk(
     input: Any, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True
 ) -> tuple[Form, Form]:
-    """Return the forms of the largest values along an axis and their positions."""
+    """Return the forms of the largest values along an axis and their indices."""
     form = _ordered(input)
     axis = axis_of(form, dim)
     if type(k) is not int or not 1 <= k <= form.shape[axis]:
@@ -28,7 +28,7 @@ def topk(
 
 
 def sort(input: Any, dim: Any = -1, descending: Any = False) -> tuple[Form, Form]:
-    """Return the forms of sorted values and their positions."""
+    """Return the forms of sorted values and their indices."""
     form = _ordered(input)
     axis_of(form, dim)
     if type(descending) is not bool or not form.is_contiguous:
@@ -37,22 +37,22 @@ def sort(input: Any, dim: Any = -1, descending: Any = False) -> tuple[Form, Form
 
 
 def argsort(input: Any, dim: Any = -1, descending: Any = False) -> Form:
-    """Return the form of the positions that sort a tensor."""
+    """Return the form of the indices that sort a tensor."""
     return sort(input, dim, descending)[1]
 
 
 def argmax(input: Any, dim: Any = None, keepdim: Any = False) -> Form:
-    """Return the form of the positions of the largest or smallest values."""
+    """Return the form of `argmax` or `argmin`."""
     form = _ordered(input)
     axis = axis_of(form, dim)
     if form.dtype is torch.bool or type(keepdim) is not bool or not form.is_contiguous:
         raise UnfitError
-    kept = (1,) if keepdim else ()
-    return Form((*form.shape[:axis], *kept, *form.shape[axis + 1 :]), None, torch.int64)
+    reduced_axis = (1,) if keepdim else ()
+    return Form((*form.shape[:axis], *reduced_axis, *form.shape[axis + 1 :]), None, torch.int64)
 
 
 def _ordered(input: Any) -> Form:
-    """Return the form of numbers of which one is the larger."""
+    """Return a form of real numbers, which have an order."""
     form = given(input)
     if form.dtype.is_complex:
         raise UnfitError

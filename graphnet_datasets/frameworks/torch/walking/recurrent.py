@@ -1,9 +1,9 @@
-"""Recurrent layers: the sizes that their kernels trust, and their shapes without unrolling them.
+"""Size checks and results of recurrent layers, without unrolling them.
 
-`torch.lstm` and its kin are loops over time. On fake tensors each step is a dozen calls, so that an
-honest vocoder of 20,000 steps takes minutes to walk; what a layer gives follows from its operands
-alone, and what it costs grows by the same amount with each step. The kernels behind them (oneDNN's
-among them) believe the sizes of hidden states and weights, which `torch.nn` compares beforehand.
+`torch.lstm` and similar operators loop over time. On fake tensors each step takes a dozen calls, so
+a vocoder with 20,000 steps would take minutes to walk. The result shapes follow from the operands,
+and the cost grows linearly with the steps. The kernels, including oneDNN's, do not check the sizes
+of hidden states and weights; `torch.nn` checks them before the call.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NAMES = (
     "batch_first",
 )  # fmt: skip
 WALKED_STEPS = (4, 8)
-"""Longer loops are walked for so many steps, twice, from which the rest follows."""
+"""Step counts at which longer loops are walked; the cost of the rest is extrapolated."""
 
 
 class Layer(NamedTuple):
-    """A call of a recurrent layer; `steps`, `batch` and so on are those of its input."""
+    """The checked operands of a recurrent layer call."""
 
     kind: str
     input: torch.Tensor
@@ -39,7 +39,7 @@ class Layer(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """The length of the sequence."""
+        """The sequence length."""
         return self.input.shape[self._time_axis]
 
     @property
@@ -47,7 +47,7 @@ class Layer(NamedTuple):
         return 1 if self.batch_first and self.input.dim() == 3 else 0
 
     def arguments(self, steps: int) -> tuple[Any, ...]:
-        """Return the arguments of the same call on a sequence of as many steps."""
+        """Return the arguments of the same call on the first `steps` steps."""
         hx = list(self.states) if self.kind == "lstm" else self.states[0]
         return (
             self.input.narrow(self._time_axis, 0, steps), hx, list(self.params), self.has_biases,
@@ -56,7 +56,7 @@ class Layer(NamedTuple):
 
 
 def kind_of(name: str) -> str | None:
-    """Return which layer an operator computes, None if it is none.
+    """Return the kind of recurrent layer an operator computes, or None.
 
     >>> kind_of("torch.lstm"), kind_of("torch.ops.aten.gru.input"), kind_of("torch.lstm_cell")
     ('lstm', 'gru', None)
@@ -69,22 +69,26 @@ def kind_of(name: str) -> str | None:
 
 
 def read_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Layer:
-    """Return a call of a recurrent layer after comparing the sizes of its operands.
+    """Return the operands of a recurrent layer call after checking their sizes.
 
     Raises:
-        MaterializeError: they do not fit, are not known, or the sequence is packed.
+        MaterializeError: If sizes do not match or are unknown, or the sequence is packed.
     """
     kind = kind_of(name) or ""
     if len(args) > len(_NAMES) or not set(kwargs) <= set(_NAMES):
         raise MaterializeError("does not have the arguments of a recurrent layer.")
-    given = dict(zip(_NAMES, args, strict=False)) | dict(kwargs)
-    if len(given) != len(_NAMES):
+    arguments = dict(zip(_NAMES, args, strict=False)) | dict(kwargs)
+    if len(arguments) != len(_NAMES):
         raise MaterializeError("does not have the arguments of a recurrent layer.")
-    states = tuple(given["hx"]) if kind == "lstm" and _is_list(given["hx"]) else (given["hx"],)
-    params = tuple(given["params"]) if _is_list(given["params"]) else ()
-    tensors = (given["input"], *states, *params)
-    flags = [given[each] for each in ("has_biases", "bidirectional", "batch_first")]
-    layers = given["num_layers"]
+    states = (
+        tuple(arguments["hx"])
+        if kind == "lstm" and _is_list(arguments["hx"])
+        else (arguments["hx"],)
+    )
+    params = tuple(arguments["params"]) if _is_list(arguments["params"]) else ()
+    tensors = (arguments["input"], *states, *params)
+    flags = [arguments[flag_name] for flag_name in ("has_biases", "bidirectional", "batch_first")]
+    layers = arguments["num_layers"]
     if (
         not all(map(_is_known, tensors))
         or not all(type(flag) is bool for flag in flags)
@@ -96,8 +100,10 @@ def read_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Laye
             "is a recurrent layer whose operands are not all known before it runs, or one of a "
             "packed sequence."
         )
-    rest = given["dropout"], given["train"]
-    layer = Layer(kind, given["input"], states, params, flags[0], layers, flags[1], flags[2], rest)
+    rest = arguments["dropout"], arguments["train"]
+    layer = Layer(
+        kind, arguments["input"], states, params, flags[0], layers, flags[1], flags[2], rest
+    )
     _check(layer)
     return layer
 
@@ -138,13 +144,15 @@ def _check(layer: Layer) -> None:
             f"has {len(found)} weights, of which number {at} does not fit: "
             f"{_shown(found, at)} where {_shown(wanted, at)} would."
         )
-    kinds = {(each.dtype, each.device) for each in (layer.input, *layer.states, *layer.params)}
+    kinds = {
+        (tensor.dtype, tensor.device) for tensor in (layer.input, *layer.states, *layer.params)
+    }
     if len(kinds) != 1:
         raise MaterializeError("has operands of several dtypes in a recurrent layer.")
 
 
 def _weight_shapes(layer: Layer, cells: int, directions: int, hidden: int, output: int) -> Any:
-    """Yield the shapes of the weights in their order: of the input, of the state, the biases."""
+    """Yield the weight shapes of each cell in order: input, state, biases, projection."""
     rows = _GATES[layer.kind] * hidden
     is_projected = hidden != output
     for cell in range(cells):
@@ -163,7 +171,7 @@ def _shown(shapes: list[Any], at: int) -> str:
 
 
 def make_results(layer: Layer) -> tuple[torch.Tensor, ...]:
-    """Return tensors of the shapes that a layer gives: the output of all steps, the last states."""
+    """Return tensors with the shapes of a layer's results: all outputs, and the final states."""
     directions = 2 if layer.bidirectional else 1
     shape = (*layer.input.shape[:-1], layer.states[0].shape[-1] * directions)
     output = layer.input.new_empty(shape)

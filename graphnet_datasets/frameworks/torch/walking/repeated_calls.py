@@ -1,9 +1,8 @@
-"""Calls that a walk on fake tensors has made before, with operands of the same form.
+"""Cache of calls on fake tensors, keyed by operator, literals and operand forms.
 
-The layers of a model repeat, and a call on fake tensors takes milliseconds, nearly all of it in
-Python. What a call gives follows from its operator, its literals and the form of its operands, so
-that a repeated one needs only new fake tensors. Calls whose results share memory with anything, or
-depend on elements, are not remembered.
+Layers of a model repeat, and a call on fake tensors takes milliseconds, almost all of it in Python.
+A repeated call only needs new fake tensors of the cached forms. Calls whose results share memory
+with other tensors, or depend on elements, are not cached.
 """
 
 from __future__ import annotations
@@ -27,41 +26,41 @@ _PLAIN = (
 
 
 MAX_REMEMBERED = 20_000
-"""Calls that a process keeps for all samples; then it begins anew."""
+"""Maximum number of calls cached for the process; a full cache is cleared."""
 
 _ALL_CALLS: dict[Hashable, Remembered] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a call gave: its container (None for a bare tensor), the form of each tensor, and what
-    the observer of the walk noted meanwhile."""
+    """The result of a call: its container type (None for a bare tensor), the form of each tensor,
+    and the walk observer's records."""
 
     container: type | None
     forms: tuple[tuple[Any, ...], ...]
     noted: Any
 
     def make_forms(self) -> Any:
-        """Return the same as forms, which it has if it was kept."""
-        made = [Form(shape, stride, dtype) for shape, stride, dtype, _ in self.forms]
-        return made[0] if self.container is None else self.container(made)
+        """Return the result as forms; only for calls stored by `keep`."""
+        results = [Form(shape, stride, dtype) for shape, stride, dtype, _ in self.forms]
+        return results[0] if self.container is None else self.container(results)
 
     def make(self) -> Any:
-        """Return new fake tensors of the same forms."""
-        made = [
+        """Return the result as new fake tensors."""
+        tensors = [
             torch.empty_strided(shape, stride, dtype=dtype, device=device)
             for shape, stride, dtype, device in self.forms
         ]
-        return made[0] if self.container is None else self.container(made)
+        return tensors[0] if self.container is None else self.container(tensors)
 
 
 def recall(key: Hashable) -> Remembered | None:
-    """Return what a call gave in any walk of this process that nobody observed."""
+    """Return the result of a call cached by an unobserved walk in this process, if any."""
     return _ALL_CALLS.get(key)
 
 
 def keep(key: Hashable, found: Remembered | None) -> None:
-    """Keep what a call gave, for `recall`."""
+    """Cache the result of a call for `recall`."""
     if found is not None and all(
         device.type == "cpu" and dtype in PLAIN_DTYPES and math.prod(shape) <= MAX_ELEMENTS
         for shape, _, dtype, device in found.forms
@@ -72,16 +71,16 @@ def keep(key: Hashable, found: Remembered | None) -> None:
 
 
 def forget_all() -> None:
-    """Forget all calls that were kept."""
+    """Clear the cache of calls."""
     _ALL_CALLS.clear()
 
 
 class _Unlike(Exception):  # noqa: N818 - a way out, not an error
-    """An operand or result is of a kind that is not remembered."""
+    """An operand or result of a kind that is not cached."""
 
 
 def key_of(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable | None:
-    """Return what the result of a call follows from; None where more than form matters."""
+    """Return the cache key of a call, or None if its result depends on more than operand forms."""
     if operator.is_inplace or operator.is_state:
         return None
     try:
@@ -92,12 +91,12 @@ def key_of(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def remember(args: Any, kwargs: Any, result: Any, noted: Any) -> Remembered | None:
-    """Return what a call gave, None where it shares memory or holds more than plain tensors."""
+    """Return a cacheable result, or None if it shares memory or has more than plain tensors."""
     container = None if isinstance(result, torch.Tensor) else type(result)
     tensors = [result] if container is None else result
     if container not in (None, tuple, list) or not tensors:
         return None
-    taken = {_storage(tensor) for tensor in tensors_in((args, kwargs))}
+    used_storages = {_storage(tensor) for tensor in tensors_in((args, kwargs))}
     forms = []
     for tensor in tensors:
         if type(tensor) is not FakeTensor or tensor.constant is not None:
@@ -107,12 +106,12 @@ def remember(args: Any, kwargs: Any, result: Any, noted: Any) -> Remembered | No
         except _Unlike:
             return None
         storage = _storage(tensor)
-        if offset or any(rest) or storage in taken:
+        if offset or any(rest) or storage in used_storages:
             return None
         reach = sum((size - 1) * step for size, step in zip(shape, stride, strict=True)) + 1
         if 0 not in shape and tensor.untyped_storage().nbytes() != reach * tensor.itemsize:
             return None
-        taken.add(storage)
+        used_storages.add(storage)
         forms.append((shape, stride, dtype, device))
     return Remembered(container, tuple(forms), noted)
 
@@ -140,7 +139,7 @@ def _tensor_form(tensor: torch.Tensor) -> tuple[Any, ...]:
     if tensor.layout is not torch.strided or tensor.is_quantized:
         raise _Unlike
     shape, stride = tuple(tensor.shape), tuple(tensor.stride())
-    offset = tensor.storage_offset()  # a symbol if an element of a tensor is an index
+    offset = tensor.storage_offset()  # a symbol if it depends on an element of an index tensor
     if not all(type(size) is int for size in (*shape, *stride, offset)):
         raise _Unlike
     return (

@@ -1,4 +1,4 @@
-"""What the operands of a rule must be; all else is left to fake tensors."""
+"""Operand requirements of rules; calls that do not meet them fall back to fake tensors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .forms import Form, Sizes, UnfitError, contiguous_strides
 
 
 def given(value: Any) -> Form:
-    """Return a form that has elements."""
+    """Return a form, checking that it is not empty."""
     if type(value) is not Form or 0 in value.shape:
         raise UnfitError
     return value
 
 
 def plain(value: Any) -> Form:
-    """Return a contiguous form of floating-point numbers."""
+    """Return a form, checking that it is contiguous and floating-point."""
     form = given(value)
     if not form.is_contiguous or not form.dtype.is_floating_point:
         raise UnfitError
@@ -25,15 +25,15 @@ def plain(value: Any) -> Form:
 
 
 def are_numbers(*values: Any) -> bool:
-    """Tell whether all are Python's numbers, neither symbols nor booleans."""
+    """Return whether all values are Python ints or floats, not symbols or booleans."""
     return all(type(value) in (int, float) for value in values)
 
 
 def integers(value: Any, count: int) -> Sizes:
-    """Return `count` integers, given one by one or one for all."""
+    """Return `count` integers from a list, or by repeating a single integer."""
     if type(value) is int:
         return (value,) * count
-    if type(value) not in (tuple, list) or any(type(each) is not int for each in value):
+    if type(value) not in (tuple, list) or any(type(item) is not int for item in value):
         raise UnfitError
     if len(value) != count:
         if len(value) != 1:
@@ -43,23 +43,23 @@ def integers(value: Any, count: int) -> Sizes:
 
 
 def sizes_of(sizes: tuple[Any, ...]) -> Sizes:
-    """Return the sizes that a method was given, one by one or together."""
+    """Return the sizes passed to a method, either as separate arguments or as a sequence."""
     if len(sizes) == 1 and type(sizes[0]) in (tuple, list, torch.Size):
         sizes = tuple(sizes[0])
-    if not sizes or any(type(each) is not int for each in sizes):
+    if not sizes or any(type(size) is not int for size in sizes):
         raise UnfitError
     return sizes
 
 
 def axis_of(form: Form, dim: Any) -> int:
-    """Return an axis, counted from the first one."""
+    """Return a non-negative axis index."""
     if type(dim) is not int or not -len(form.shape) <= dim < len(form.shape):
         raise UnfitError
     return dim % len(form.shape)
 
 
 def strides_in(shape: Sizes, order: list[int]) -> Sizes:
-    """Return the strides of a tensor that lies in memory without gaps, its axes in this order.
+    """Return the strides of a gap-free tensor whose axes lie in memory in `order`, outermost first.
 
     >>> strides_in((2, 3, 4), [0, 2, 1])
     (12, 1, 3)
@@ -73,30 +73,30 @@ def strides_in(shape: Sizes, order: list[int]) -> Sizes:
 
 
 def order_of(form: Form) -> list[int]:
-    """Return the axes of a form in the order in which they lie in memory, the innermost last."""
+    """Return the axes of a form in memory order, outermost first."""
     if any(step == 0 for step, size in zip(form.strides, form.shape, strict=True) if size != 1):
         raise UnfitError
     return sorted(range(len(form.shape)), key=form.strides.__getitem__, reverse=True)
 
 
 def is_dense(form: Form) -> bool:
-    """Tell whether a form fills its memory without gaps or overlaps, in whatever order."""
+    """Return whether a form fills its memory without gaps or overlaps, in any axis order."""
     steps = strides_in(form.shape, order_of(form))
     return all(
-        step == other or size == 1
-        for step, other, size in zip(form.strides, steps, form.shape, strict=True)
+        step == dense_step or size == 1
+        for step, dense_step, size in zip(form.strides, steps, form.shape, strict=True)
     )
 
 
 def has_channels_last(form: Form) -> bool:
-    """Tell whether an image that is not contiguous has its channels last, and no gaps."""
+    """Return whether a form is a gap-free channels-last image."""
     if len(form.shape) != 4 or 1 in form.shape[1:]:
         return False
     return form.strides == strides_in(form.shape, [0, 2, 3, 1])
 
 
 def steps_like_channels_last(form: Form) -> bool:
-    """Tell whether an image counts as one with its channels last by its steps, whatever its gaps.
+    """Return whether the strides of an image count as channels-last, allowing gaps.
 
     >>> steps_like_channels_last(Form((1, 2, 3, 4), (40, 1, 8, 2), torch.float32))
     True
@@ -113,27 +113,27 @@ def steps_like_channels_last(form: Form) -> bool:
 
 
 def has_rows(form: Form) -> bool:
-    """Tell whether an image cannot count as one with its channels last, whatever its gaps."""
+    """Return whether an image never counts as channels-last, whatever its gaps."""
     if len(form.shape) != 4:
         return len(form.shape) < 4
     return form.shape[3] != 1 and form.strides[3] < form.strides[1] * form.shape[1]
 
 
 def is_ambiguous(form: Form) -> bool:
-    """Tell whether a contiguous image counts as one with its channels last, too."""
+    """Return whether a contiguous image also counts as channels-last."""
     if form.strides == contiguous_strides(form.shape):
         return False
     return form.shape[1] == 1 or all(size == 1 for size in form.shape[2:])
 
 
 def broadcast(left: Sizes, right: Sizes) -> Sizes:
-    """Return the shape in which two shapes meet."""
+    """Return the broadcast shape of two shapes."""
     if len(left) < len(right):
         left, right = right, left
     padded = (1,) * (len(left) - len(right)) + right
     sizes = []
-    for one, other in zip(left, padded, strict=True):
-        if one != other and 1 not in (one, other):
+    for left_size, right_size in zip(left, padded, strict=True):
+        if left_size != right_size and 1 not in (left_size, right_size):
             raise UnfitError
-        sizes.append(max(one, other))
+        sizes.append(max(left_size, right_size))
     return tuple(sizes)

@@ -1,10 +1,9 @@
-"""What common operators give, told from the forms of their operands alone.
+"""Rules that compute the results of common operators from the forms of their operands.
 
-Each rule covers the plain use of an operator and gives nothing for all else, of which torch's own
-fake tensors are asked then: other dtypes than one, memory formats, sizes that only a run tells,
-operands that do not fit. A rule says nothing that torch does not say
-(`tests/frameworks/torch/walking/test_rules.py` compares them), and no operator that trusts its
-operands has one.
+Each rule covers the ordinary use of an operator. Unusual dtypes, memory formats, run-time sizes and
+mismatched operands are left to torch's fake tensors. A rule must agree with torch
+(`tests/frameworks/torch/walking/test_rules.py` compares them). Operators whose kernels do not check
+their operands have no rule.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _MODULES = {
 
 
 def _resolve(rule: str) -> Callable[..., Any]:
-    """Return the function that an entry of an operator names as `module.function`."""
+    """Return the function that an operator entry names as `module.function`."""
     module, _, function = rule.partition(".")
     return getattr(_MODULES[module], function)
 
@@ -53,11 +52,11 @@ RULES: Mapping[str, Callable[..., Any]] = {
     **{name: _resolve(rule) for name, rule in OperatorValues("rule").items()},
     **number_rules.OVERLOAD_RULES,
 }
-"""Rules by the canonical names of operators."""
+"""Rules by canonical operator name."""
 
 
 def apply_rule(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Return what the rule of an operator gives, `NotImplemented` where none covers the call.
+    """Return the result of the operator's rule, or `NotImplemented` if no rule covers the call.
 
     >>> import torch
     >>> from .forms import Form
@@ -73,5 +72,5 @@ def apply_rule(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> A
         if Scalar in map(type, args):
             return apply_to_scalars(name, rule, args, kwargs)
         return rule(*args, **kwargs)
-    except (UnfitError, TypeError):  # TypeError: arguments that the rule does not know
+    except (UnfitError, TypeError):  # TypeError: the rule does not accept these arguments
         return NotImplemented

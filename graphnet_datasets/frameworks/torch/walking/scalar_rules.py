@@ -1,8 +1,8 @@
-"""Rules of `rules` for tensors of one element without axes: known ones, and others beside them.
+"""Rules for zero-dimensional tensors with known elements, alone or combined with other tensors.
 
-Masks of language models are made of such: `(1.0 - mask) * torch.tensor(-3.4e38)`. What follows from
-known elements alone is computed, as fake tensors do it, since a size may be made of it. Beside a
-tensor with axes only the dtype of one counts.
+Language models build masks from such scalars: `(1.0 - mask) * torch.tensor(-3.4e38)`. Results of
+known elements are computed, as fake tensors do, because a size may depend on them. In combination
+with a larger tensor, only the scalar's dtype matters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BESIDE_OTHERS = OperatorNames("beside")
 
 
 def make_scalar(data: Any, dtype: Any = None, device: Any = None) -> Scalar:
-    """Return a number as a tensor, as `torch.tensor` makes it."""
+    """Return the result of `torch.tensor` for a number."""
     if type(data) not in (bool, int, float) or device not in (None, CPU):
         raise UnfitError
     if type(dtype) not in (torch.dtype, type(None)):
@@ -35,36 +35,36 @@ def make_scalar(data: Any, dtype: Any = None, device: Any = None) -> Scalar:
 def apply_to_scalars(
     name: str, rule: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Return what an operator gives some of whose operands, by position, are scalars.
+    """Return the result of an operator with at least one positional scalar operand.
 
     Raises:
-        UnfitError: no rule covers the call.
+        UnfitError: If no rule covers the call.
     """
-    if all(type(each) is Scalar for each in tensors_in(args)):
+    if all(type(tensor) is Scalar for tensor in tensors_in(args)):
         return _compute(name, args, kwargs)
     is_written = name.endswith("_") or name.startswith("operator.i")
     if name not in BESIDE_OTHERS or (is_written and type(args[0]) is Scalar):
         raise UnfitError
-    return rule(*[each.to_form() if type(each) is Scalar else each for each in args], **kwargs)
+    return rule(*[arg.to_form() if type(arg) is Scalar else arg for arg in args], **kwargs)
 
 
 def _compute(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Scalar:
-    """Return the result for known elements; one that something may have been written to is none."""
-    if name not in COMPUTED or any(type(each) is Scalar and each.fake is not None for each in args):
+    """Compute the result from known elements; reject scalars that may have been overwritten."""
+    if name not in COMPUTED or any(type(arg) is Scalar and arg.fake is not None for arg in args):
         raise UnfitError
-    reals = [each.real if type(each) is Scalar else each for each in args]
+    reals = [arg.real if type(arg) is Scalar else arg for arg in args]
     with torch._C._DisableTorchDispatch():
-        found = _known(lambda: resolve(lookup(name))(*reals, **kwargs))
-    for each in args:
-        if type(each) is Scalar and each.real is found.real:
-            return each  # of its own dtype already: the same memory
-    return found
+        result = _known(lambda: resolve(lookup(name))(*reals, **kwargs))
+    for arg in args:
+        if type(arg) is Scalar and arg.real is result.real:
+            return arg  # a conversion to the same dtype returns the same memory
+    return result
 
 
 def _known(make: Callable[[], Any]) -> Scalar:
     try:
         real = make()
-    except Exception as error:  # what torch refuses, it refuses in its own words
+    except Exception as error:  # the fallback raises torch's own message
         raise UnfitError from error
     if type(real) is not torch.Tensor:
         raise UnfitError

@@ -1,9 +1,9 @@
-"""Operands whose strides a kernel ignores, compared before the kernel may run.
+"""Operand checks for kernels that ignore strides.
 
-Some kernels of ATen read as many elements as a shape has, one behind the other, whatever the
-strides are. A row may record a stride of 0, so that a tensor of a million elements lies in four
-bytes, and the kernel reads the memory behind them. `benchmarks/fuzz_operators.py` finds such
-kernels: it ends each storage at a page that cannot be read.
+Some ATen kernels read as many consecutive elements as the shape has, whatever the strides are. With
+a recorded stride of 0, a tensor of a million elements takes four bytes, and the kernel would read
+out of bounds. `benchmarks/fuzz_operators.py` finds such kernels by placing each storage before an
+unreadable page.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..operators.words import words
 STRIDE_BLIND = OperatorNames("stride_blind")
 
 _BY_AXIS = words("median nanmedian")
-"""Packets that copy their operand unless they reduce along one axis."""
+"""Operators that copy their operand unless they reduce along one axis."""
 
 ROW_BLIND = OperatorNames("row_blind")
 
 
 def ignores_strides(operator: Operator) -> bool:
-    """Tell whether the kernel of an operator ignores strides of its operands.
+    """Return whether an operator's kernel ignores the strides of its operands.
 
     >>> from ..operators import lookup
     >>> ignores_strides(lookup("torch.ops.aten.median.dim")), ignores_strides(lookup("torch.add"))
@@ -37,10 +37,10 @@ def ignores_strides(operator: Operator) -> bool:
 
 
 def check_strides(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Check that no two elements of an operand share memory where its kernel ignores strides.
+    """Check that operands of a stride-ignoring kernel have no overlapping elements.
 
     Raises:
-        MaterializeError: two elements do.
+        MaterializeError: If two elements share memory.
 
     >>> from ..operators import lookup
     >>> check_strides(lookup("torch.median"), (torch.ones(3), 0), {})
@@ -55,7 +55,7 @@ elements share memory, and the kernel ignores strides. Make the operand contiguo
     for name, tensor in (*enumerate(args), *kwargs.items()):
         if not isinstance(tensor, torch.Tensor):
             continue
-        # The kernels of attention return their log-sum-exp of three axes in an order of their own.
+        # Attention kernels return a three-dimensional log-sum-exp in a memory order of their own.
         has_rows = is_row_blind and tensor.dim() > 3
         if not (_has_rows(tensor) if has_rows else has_own_elements(tensor)):
             raise MaterializeError(
@@ -66,7 +66,7 @@ elements share memory, and the kernel ignores strides. Make the operand contiguo
 
 
 def has_own_elements(tensor: torch.Tensor) -> bool:
-    """Tell whether every element of a tensor has a place in memory of its own.
+    """Return whether no two elements of a tensor share memory.
 
     >>> has_own_elements(torch.ones(3, 4).T), has_own_elements(torch.ones(3, 1).expand(3, 4))
     (True, False)
@@ -87,7 +87,7 @@ def has_own_elements(tensor: torch.Tensor) -> bool:
 
 
 def _has_rows(tensor: torch.Tensor) -> bool:
-    """Tell whether the last axis lies in memory element by element, and rows do not overlap."""
+    """Return whether the last axis has stride 1 and rows do not overlap."""
     if tensor.layout is not torch.strided or tensor.dim() == 0:
         return tensor.layout is torch.strided
     if not _is_settled(tensor):
@@ -101,12 +101,12 @@ def _has_rows(tensor: torch.Tensor) -> bool:
 
 
 def _is_settled(tensor: torch.Tensor) -> bool:
-    """Tell whether sizes and strides are known before the graph runs."""
+    """Return whether sizes and strides are known before the graph runs."""
     return all(type(number) is int for number in (*tensor.shape, *tensor.stride()))
 
 
 def _lies_in_order(tensor: torch.Tensor) -> bool:
-    """Tell whether a tensor is contiguous whatever its sizes will be."""
+    """Return whether a tensor is contiguous for all values of its symbolic sizes."""
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 
     step: Any = 1

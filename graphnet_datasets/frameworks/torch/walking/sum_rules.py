@@ -1,4 +1,4 @@
-"""Rules of `rules` for sums into places that indices name, as graph networks gather messages."""
+"""Rules for indexed additions, which graph networks use to aggregate messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .rule_operands import are_numbers, axis_of, given, plain
 
 
 def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Form:
-    """Return the form of a tensor with rows added at positions of an axis."""
+    """Return the form of `index_add`."""
     form, places, added = plain(input), given(index), plain(source)
     axis = axis_of(form, dim)
     if places.dtype not in (torch.int32, torch.int64) or len(places.shape) != 1:
@@ -23,7 +23,7 @@ def index_add(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) 
 
 
 def scatter_add(input: Any, dim: Any, index: Any, src: Any) -> Form:
-    """Return the form of a tensor with elements added at positions of an axis."""
+    """Return the form of `scatter_add`."""
     form = _checked(input, dim, index, src)
     return Form(form.shape, None, form.dtype)
 
@@ -31,21 +31,21 @@ def scatter_add(input: Any, dim: Any, index: Any, src: Any) -> Form:
 def scatter_add_in_place(input: Any, dim: Any, index: Any, src: Any) -> Form:
     """Return the form of `scatter_add_`."""
     form = _checked(input, dim, index, src)
-    # Fake tensors that others may have elements of; and memory that is read as well as written.
+    # The result may share memory with known elements, or with an operand that is read.
     if form.storage.base is not None or form.storage in (index.storage, src.storage):
         raise UnfitError
     return form
 
 
 def _checked(input: Any, dim: Any, index: Any, src: Any) -> Form:
-    """Return the form that is added to, of operands that fit."""
+    """Return the form of the first operand after checking that the others match it."""
     form, places, added = plain(input), given(index), plain(src)
     axis = axis_of(form, dim)
     if places.dtype is not torch.int64 or added.dtype != form.dtype:
         raise UnfitError
     if not len(form.shape) == len(places.shape) == len(added.shape):
         raise UnfitError
-    for each, size in enumerate(places.shape):
-        if size > added.shape[each] or (each != axis and size > form.shape[each]):
+    for position, size in enumerate(places.shape):
+        if size > added.shape[position] or (position != axis and size > form.shape[position]):
             raise UnfitError
     return form

@@ -1,4 +1,4 @@
-"""Values of a walk that only a run would tell, or that a row tells, and tensors too large to be."""
+"""Values known only at run time, values guessed from recorded shapes, and oversized tensors."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ....sample.arguments import iterate_refs
 from ..tensors import dtype_of
 
 _OVERFLOWS = ("overflow", "Storage size calculation", "storage size", "invalid memory size")
-"""What torch's messages say of a tensor whose size does not fit in 64 bits."""
+"""Fragments of torch's messages about tensors whose size does not fit in 64 bits."""
 
 
 class Unknown:
-    """Stands for a value that only a run would tell."""
+    """Placeholder for a value that is known only at run time."""
 
 
 class Guesses:
-    """Which values of a walk rest on what a row records, where torch has no rule for its shape.
+    """Tracks values whose shape is taken from the sample because torch has no shape rule.
 
-    A row may record what it likes, so kernels that trust sizes do not take such values.
+    Recorded shapes are not trustworthy, so kernels without size checks must not use such values.
     """
 
     def __init__(self) -> None:
@@ -33,21 +33,21 @@ class Guesses:
         self._is_new = False
 
     def begin(self) -> None:
-        """Note that the value under way is taken from the row."""
+        """Mark the current value as guessed from its recorded shape."""
         self._is_new = True
 
     def forget(self) -> None:
-        """Note that it is known all the same."""
+        """Remove the mark of the current value."""
         self._is_new = False
 
     def end(self, index: int, op: Op) -> None:
-        """Note that the value under way is number `index`, which `op` gave."""
+        """Assign the current value, the result of `op`, to `index`."""
         if self._is_new or self.reach(op):
             self._indices.add(index)
         self._is_new = False
 
     def reach(self, op: Op) -> bool:
-        """Tell whether an operand rests on a guess."""
+        """Return whether an operand depends on a guess."""
         if not self._indices:
             return False
         operands = (*op.args, *(arg for _, arg in op.kwargs))
@@ -55,7 +55,7 @@ class Guesses:
 
 
 def empty(shape: tuple[int, ...], stride: tuple[int, ...] | None, dtype: str) -> Any:
-    """Return a fake tensor, or `Unknown` where torch has none such (of a quantized dtype, say)."""
+    """Return a fake tensor, or `Unknown` if torch cannot create it (e.g. for quantized dtypes)."""
     try:
         if stride is None:
             return torch.empty(shape, dtype=dtype_of(dtype))
@@ -68,10 +68,10 @@ def empty(shape: tuple[int, ...], stride: tuple[int, ...] | None, dtype: str) ->
 
 
 def refuse_overflow(error: Exception) -> None:
-    """Raise our error for torch's of a tensor that would take more than 2**63 bytes.
+    """Raise a `MemoryLimitError` if a torch error is about a tensor of more than 2**63 bytes.
 
     Raises:
-        MemoryLimitError: `error` is one.
+        MemoryLimitError: If `error` is such an error.
     """
     if any(sign in str(error) for sign in _OVERFLOWS):
         raise MemoryLimitError(f"needs more than 2**63 bytes: {error}") from error
@@ -79,7 +79,7 @@ def refuse_overflow(error: Exception) -> None:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Keep the warnings of a walk to the walk; the run itself gives them again."""
+    """Suppress warnings during a walk; the run itself emits them again."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,8 +1,8 @@
-"""Which values of a graph have a size that only a run tells, found while it is walked.
+"""Values whose size or value is known only after a run, collected during a walk.
 
-A value is unsettled where its shape, or the number that it is, follows from elements, or where the
-sample's own record stood in for it; and so is all that is made of one. What the walk adds up for
-those is what the sample claims, so that a module looks at them again when it runs (`run_checks`).
+A value is unsettled if its shape or number depends on tensor elements, if its recorded shape was
+used as a fallback, or if it is computed from an unsettled value. Their memory is counted from the
+sample's recorded shapes, so `run_checks` checks these values again at run time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from .live_memory import LiveMemory, tensors_in
 from .unknown import Unknown
 
 MAX_UNKNOWN_BITS = 1024
-"""Bits of a number that only a run tells, by what it is made of."""
+"""Maximum number of bits of an integer that is known only at run time."""
 
 ELEMENTS_PER_S = 10**10
-"""More than any processor gets through; a view may have more elements than memory has bytes."""
+"""Faster than any processor; a view can have more elements than the memory has bytes."""
 
 DATA_SIZED = OperatorNames("data_sized")
 
 
 class Unsettled:
-    """What only a run of a sample tells, taken note of operator by operator."""
+    """Tracks unsettled values op by op."""
 
     def __init__(self, sample: Sample, time_limit_s: float, memory: LiveMemory) -> None:
         self._sample = sample
@@ -45,34 +45,34 @@ class Unsettled:
         self._most_elements = int(min(max(time_limit_s, 1.0) * ELEMENTS_PER_S, 2**62))
         self.positions: set[int] = set()
         self._memory = memory
-        self._settled: LiveMemory | None = None  # all that is alive, as long as all is settled
+        self._settled: LiveMemory | None = None  # None while every value is settled
 
     @property
     def settled_bytes(self) -> int:
-        """The peak of what is settled."""
+        """The peak memory of settled values."""
         return (self._settled or self._memory).peak_bytes
 
     def release(self, index: int) -> None:
-        """Give up value `index`."""
+        """Release value `index`."""
         if self._settled is not None:
             self._settled.release(index)
 
     def _part(self) -> None:
-        """Count what is settled by itself from here on."""
+        """Count settled memory separately from here on."""
         if self._settled is None:
             self._settled = self._memory.copy()
 
     def is_number(self, index: int) -> bool:
-        """Tell whether a value is a number of Python or a list of them, whatever is recorded."""
+        """Return whether a value is a Python number or a list of Python numbers."""
         return index in self._numbers
 
     def note(self, position: int, op: Op, result: Any, is_told: bool) -> None:
-        """Take note of what an operator gave, before it is held as alive.
+        """Record the result of an op before it is counted as live.
 
-        `is_told` says that the record stood in for it.
+        `is_told` means that the result was taken from the sample's recorded shapes.
 
         Raises:
-            MemoryLimitError: a number may grow without end.
+            MemoryLimitError: If an integer may grow without limit.
         """
         index = len(self._sample.inputs) + position
         self._check_bits(index, op, result)
@@ -92,7 +92,7 @@ class Unsettled:
         self.positions.add(position)
 
     def _check_bits(self, index: int, op: Op, result: Any) -> None:
-        """Bound integers whose value only a run tells by what they are made of."""
+        """Bound the bits of a run-time integer by the bits of its operands."""
         is_number = isinstance(result, torch.SymInt)
         if not is_number and not (isinstance(result, Unknown) and index in self._numbers):
             return
@@ -107,16 +107,16 @@ class Unsettled:
             )
 
     def is_within(self, form: Form) -> bool:
-        """Tell whether a form has no more elements than `check_elements` lets pass."""
+        """Return whether a form has few enough elements to pass `check_elements`."""
         return form.numel() <= self._most_elements
 
     def check_elements(self, result: Any, where: str) -> None:
-        """Compare the elements of tensors with what can be gone through in the time that there is.
+        """Check that the elements of tensors can be processed within the time limit.
 
-        `where` begins the message.
+        `where` is the subject of the error message.
 
         Raises:
-            TimeLimitError: a tensor has more, as a view of few elements may.
+            TimeLimitError: If a tensor is too large, which views of little memory can be.
         """
         for tensor in tensors_in(result):
             try:
@@ -131,21 +131,21 @@ class Unsettled:
 
 
 _DATA_SIZED_BY_NAME: dict[str, bool] = {}
-"""Of the entries of the table, which are as many as there are operators."""
+"""Cache of `data_sized`, bounded by the number of operators in the table."""
 
 
 def data_sized(operator: Operator) -> bool:
-    """Tell whether elements of an operand may say how large a result is, without a bound.
+    """Return whether elements of an operand may determine the result size, without a bound.
 
     >>> from ..operators import lookup
     >>> data_sized(lookup("torch.bincount")), data_sized(lookup("torch.relu"))
     (True, False)
     """
     name = operator.name
-    found = _DATA_SIZED_BY_NAME.get(name)
-    if found is None:
-        found = _DATA_SIZED_BY_NAME[name] = operator.packet_name in DATA_SIZED
-    return found
+    is_data_sized = _DATA_SIZED_BY_NAME.get(name)
+    if is_data_sized is None:
+        is_data_sized = _DATA_SIZED_BY_NAME[name] = operator.packet_name in DATA_SIZED
+    return is_data_sized
 
 
 def _is_open(result: Any) -> bool:
@@ -169,20 +169,20 @@ def _sizes(tensor: torch.Tensor) -> Iterator[Any]:
 
 
 def _python_values(sample: Sample) -> frozenset[int]:
-    """Return the values that are numbers of Python, or lists of them that a tensor was made into.
+    """Return the indices of Python numbers, and of lists of numbers that tensors were converted to.
 
-    What such a sample records of their shapes has no meaning.
+    The shapes recorded for these values are meaningless.
     """
-    found = set(find_scalars(sample))
+    python_values = set(find_scalars(sample))
     for position, (op, operator) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
         is_of_python = operator.name.startswith(("operator.", "builtins.", "math."))
         if operator.name == "torch.Tensor.tolist":
-            is_found = custom_operator_of(sample, op) is None
+            is_python_value = custom_operator_of(sample, op) is None
         elif is_of_python and custom_operator_of(sample, op) is None:
             refs = list(iterate_refs(op.args))
-            is_found = bool(refs) and found.issuperset(refs)
+            is_python_value = bool(refs) and python_values.issuperset(refs)
         else:
             continue
-        if is_found:
-            found.add(len(sample.inputs) + position)
-    return frozenset(found)
+        if is_python_value:
+            python_values.add(len(sample.inputs) + position)
+    return frozenset(python_values)

@@ -1,4 +1,4 @@
-"""Rules of `rules` for operators that compute with many elements: products, norms, sums."""
+"""Rules for products, convolutions, normalizations, reductions and indexed reads."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Form:
 
 def _check_bias(bias: Any, weight: Form, size: int | None = None) -> None:
     if bias is not None:
-        each = given(bias)
-        wanted = weight.shape[0] if size is None else size
-        if each.shape != (wanted,) or each.dtype != weight.dtype:
+        bias_form = given(bias)
+        channels = weight.shape[0] if size is None else size
+        if bias_form.shape != (channels,) or bias_form.dtype != weight.dtype:
             raise UnfitError
 
 
@@ -60,19 +60,19 @@ def addmm(input: Any, mat1: Any, mat2: Any) -> Form:
 
 def matmul(left: Any, right: Any) -> Form:
     """Return the form of a matrix product with broadcast batches."""
-    one, other = given(left), given(right)
-    rank = len(one.shape)
+    left_form, right_form = given(left), given(right)
+    rank = len(left_form.shape)
     if (
-        one.dtype != other.dtype
+        left_form.dtype != right_form.dtype
         or rank < 2
-        or len(other.shape) != rank
-        or one.shape[:-2] != other.shape[:-2]
-        or one.shape[-1] != other.shape[-2]
-        or not one.dtype.is_floating_point
-        or 0 in (*one.strides, *other.strides)
+        or len(right_form.shape) != rank
+        or left_form.shape[:-2] != right_form.shape[:-2]
+        or left_form.shape[-1] != right_form.shape[-2]
+        or not left_form.dtype.is_floating_point
+        or 0 in (*left_form.strides, *right_form.strides)
     ):
         raise UnfitError
-    return Form((*one.shape[:-1], other.shape[-1]), None, one.dtype)
+    return Form((*left_form.shape[:-1], right_form.shape[-1]), None, left_form.dtype)
 
 
 def _check_kernel(
@@ -84,7 +84,7 @@ def _check_kernel(
     pads: Sequence[int],
     gaps: Sequence[int],
 ) -> None:
-    """Raise `UnfitError` unless a kernel may be laid along `rank` axes of a tensor so."""
+    """Raise `UnfitError` unless a convolution with this kernel over `rank` axes is valid."""
     if (
         len(form.shape) != rank + 2
         or len(kernel.shape) != rank + 2
@@ -114,7 +114,7 @@ def _convolution(rank: int) -> Callable[..., Any]:
         is_same = padding == "same"
         if is_same or padding == "valid":
             padding = 0
-        steps, pads, gaps = (integers(each, rank) for each in (stride, padding, dilation))
+        steps, pads, gaps = (integers(option, rank) for option in (stride, padding, dilation))
         _check_kernel(form, kernel, rank, groups, steps, pads, gaps)
         if (
             kernel.shape[0] % groups
@@ -157,13 +157,13 @@ def transposed_convolution(
     """Return the form of a transposed convolution."""
     form, kernel = plain(input), plain(weight)
     steps, pads, more, gaps = (
-        integers(each, 2) for each in (stride, padding, output_padding, dilation)
+        integers(option, 2) for option in (stride, padding, output_padding, dilation)
     )
     _check_kernel(form, kernel, 2, groups, steps, (*pads, *more), gaps)
     if (
         form.shape[1] != kernel.shape[0]
         or form.shape[1] % groups
-        or any(each >= max(by, gap) for each, by, gap in zip(more, steps, gaps, strict=True))
+        or any(extra >= max(by, gap) for extra, by, gap in zip(more, steps, gaps, strict=True))
         or is_ambiguous(form)
     ):
         raise UnfitError
@@ -200,11 +200,11 @@ def batch_norm(
     is_last = has_channels_last(form)
     if not form.dtype.is_floating_point or not (is_last or form.is_contiguous):
         raise UnfitError
-    if training and form.numel() == form.shape[1]:  # one value a channel, which torch refuses
+    if training and form.numel() == form.shape[1]:  # torch rejects one value per channel
         raise UnfitError
-    held = [each for each in (weight, bias) if each is not None]
-    for each in map(plain, (running_mean, running_var, *held)):
-        if each.shape != (form.shape[1],) or each.dtype != form.dtype:
+    parameters = [parameter for parameter in (weight, bias) if parameter is not None]
+    for parameter in map(plain, (running_mean, running_var, *parameters)):
+        if parameter.shape != (form.shape[1],) or parameter.dtype != form.dtype:
             raise UnfitError
     return Form(form.shape, form.strides if is_last else None, form.dtype)
 
@@ -223,18 +223,20 @@ def layer_norm(
     shape = tuple(normalized_shape)
     if form.shape[-len(shape) :] != shape or not form.dtype.is_floating_point:
         raise UnfitError
-    for each in (weight, bias):
-        if each is not None and (plain(each).shape != shape or each.dtype != form.dtype):
+    for parameter in (weight, bias):
+        if parameter is not None and (
+            plain(parameter).shape != shape or parameter.dtype != form.dtype
+        ):
             raise UnfitError
     return Form(form.shape, None, form.dtype)
 
 
 def _reduced(form: Form, dim: Any, keepdim: Any) -> tuple[int, ...]:
-    """Return the shape that is left when one or several axes are reduced."""
+    """Return the shape after reducing one or more axes."""
     dims = (dim,) if type(dim) is int else dim
     if type(dims) not in (tuple, list) or not dims or type(keepdim) is not bool:
         raise UnfitError
-    axes = {axis_of(form, each) for each in dims}
+    axes = {axis_of(form, axis) for axis in dims}
     if len(axes) != len(dims):
         raise UnfitError
     return tuple(
@@ -288,19 +290,21 @@ def group_norm(
         or (len(form.shape) in (4, 5) and is_ambiguous(form))
     ):
         raise UnfitError
-    for each in (weight, bias):
-        if each is not None and (plain(each).shape != form.shape[1:2] or each.dtype != form.dtype):
+    for parameter in (weight, bias):
+        if parameter is not None and (
+            plain(parameter).shape != form.shape[1:2] or parameter.dtype != form.dtype
+        ):
             raise UnfitError
     return Form(form.shape, None, form.dtype)
 
 
 def embedding(input: Any, weight: Any, padding_idx: Any = None, *rest: Any) -> Form:
-    """Return the form of rows looked up in a table."""
+    """Return the form of an embedding lookup."""
     places, table = given(input), plain(weight)
     if places.dtype not in (torch.int64, torch.int32) or len(table.shape) != 2:
         raise UnfitError
     if type(padding_idx) not in (int, type(None)) or any(
-        each not in (None, False) and each != 2.0 for each in rest
+        option not in (None, False) and option != 2.0 for option in rest
     ):
         raise UnfitError
     if not places.is_contiguous and order_of(places) != list(range(len(places.shape))):

@@ -1,4 +1,4 @@
-"""Rules of `rules` for operators that give another look at memory."""
+"""Rules for operators that return views, and for indexing and reshaping."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .rule_operands import (
 )
 
 MAX_PARTS = 4096
-"""Items into which a rule takes a tensor apart; for more, torch is asked."""
+"""Maximum number of results of a rule; calls with more results are left to torch."""
 
 
 def transpose(input: Any, dim0: Any, dim1: Any) -> Form:
-    """Return the view with two axes exchanged."""
+    """Return the view with two axes swapped."""
     form = given(input)
     order = list(range(len(form.shape)))
-    one, other = axis_of(form, dim0), axis_of(form, dim1)
-    order[one], order[other] = order[other], order[one]
+    first, second = axis_of(form, dim0), axis_of(form, dim1)
+    order[first], order[second] = order[second], order[first]
     return _ordered(form, order)
 
 
@@ -39,7 +39,9 @@ def permute(input: Any, *dims: Any) -> Form:
 
 def _ordered(form: Form, order: list[int]) -> Form:
     shape, strides = form.shape, form.strides
-    return form.with_view(tuple(shape[at] for at in order), tuple(strides[at] for at in order))
+    return form.with_view(
+        tuple(shape[axis] for axis in order), tuple(strides[axis] for axis in order)
+    )
 
 
 def view(input: Any, *sizes: Any) -> Form:
@@ -61,7 +63,7 @@ def reshape(input: Any, *sizes: Any) -> Form:
 
 
 def _filled(form: Form, shape: Sizes) -> Sizes:
-    """Return a shape with the size that a single -1 stands for."""
+    """Return a shape with its single -1, if any, replaced by the inferred size."""
     if -1 in shape:
         rest = -math.prod(shape)
         if shape.count(-1) > 1 or rest <= 0 or form.numel() % rest:
@@ -104,19 +106,19 @@ def expand(input: Any, *sizes: Any) -> Form:
     if extra < 0 or (extra > 0 and -1 in shape[:extra]):
         raise UnfitError
     strides = [0] * extra
-    wanted = list(shape[:extra])
-    for size, held, step in zip(shape[extra:], form.shape, form.strides, strict=True):
-        if size in (-1, held):
-            wanted.append(held)
+    new_shape = list(shape[:extra])
+    for size, old_size, step in zip(shape[extra:], form.shape, form.strides, strict=True):
+        if size in (-1, old_size):
+            new_shape.append(old_size)
             strides.append(step)
-        elif held == 1 and size > 1:
-            wanted.append(size)
+        elif old_size == 1 and size > 1:
+            new_shape.append(size)
             strides.append(0)
         else:
             raise UnfitError
-    if min(wanted, default=1) < 1:
+    if min(new_shape, default=1) < 1:
         raise UnfitError
-    return form.with_view(tuple(wanted), tuple(strides))
+    return form.with_view(tuple(new_shape), tuple(strides))
 
 
 def expand_as(input: Any, other: Any) -> Form:
@@ -138,8 +140,8 @@ def squeeze(input: Any, dim: Any = None) -> Form:
     """Return the view without axes of size 1."""
     form = given(input)
     axes = range(len(form.shape)) if dim is None else (axis_of(form, dim),)
-    kept = [axis for axis, size in enumerate(form.shape) if size != 1 or axis not in axes]
-    return _ordered(form, kept)
+    axes_left = [axis for axis, size in enumerate(form.shape) if size != 1 or axis not in axes]
+    return _ordered(form, axes_left)
 
 
 def turn(input: Any) -> Form:
@@ -158,9 +160,9 @@ def take_slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, ste
 
 
 def setitem(input: Any, index: Any, value: Any) -> None:
-    """Return the form of an assignment to a part of a tensor."""
+    """Check an assignment to part of a tensor."""
     form = given(input)
-    if form.storage.base is not None:  # fake tensors that others may have elements of
+    if form.storage.base is not None:  # a fake tensor in this storage may have known elements
         raise UnfitError
     part = getitem(form, index)
     if type(value) in (int, float, bool):
@@ -185,7 +187,7 @@ def getitem(value: Any, index: Any) -> Any:
         return _picked(form, [given(part) for part in index])
     parts = list(index) if type(index) is tuple else [index]
     if Ellipsis in [part for part in parts if type(part) in (type(Ellipsis),)]:
-        place = next(at for at, part in enumerate(parts) if part is Ellipsis)
+        place = next(position for position, part in enumerate(parts) if part is Ellipsis)
         used = sum(part is not None and part is not Ellipsis for part in parts)
         parts[place : place + 1] = [slice(None)] * (len(form.shape) - used)
     shape: list[int] = []
@@ -209,7 +211,7 @@ def getitem(value: Any, index: Any) -> Any:
             offset += (part % size) * step
         elif type(part) is slice:
             bounds = (part.start, part.stop, part.step)
-            if any(type(each) not in (int, type(None)) for each in bounds):
+            if any(type(bound) not in (int, type(None)) for bound in bounds):
                 raise UnfitError
             if part.step is not None and part.step < 1:
                 raise UnfitError
@@ -226,21 +228,21 @@ def getitem(value: Any, index: Any) -> Any:
 
 
 def _picked(form: Form, places: list[Form]) -> Form:
-    """Return the parts of a tensor that tensors of indices name, along its first axes."""
+    """Return the form of indexing the leading axes with index tensors."""
     if len(places) > len(form.shape) or not form.is_contiguous:
         raise UnfitError
     shape: Sizes = ()
-    for each in places:
-        if not each.shape or each.dtype not in (torch.int64, torch.int32):
+    for index in places:
+        if not index.shape or index.dtype not in (torch.int64, torch.int32):
             raise UnfitError
-        if not each.is_contiguous:
+        if not index.is_contiguous:
             raise UnfitError
-        shape = broadcast(shape, each.shape)
+        shape = broadcast(shape, index.shape)
     return Form((*shape, *form.shape[len(places) :]), None, form.dtype)
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form, ...]:
-    """Return the views of the parts of an axis."""
+    """Return the views that split an axis by part sizes."""
     form = given(tensor)
     axis = axis_of(form, dim)
     size = form.shape[axis]
@@ -251,7 +253,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form,
         counts = [min(part, size - start) for start in range(0, size, part)]
     elif type(split_size_or_sections) in (tuple, list):
         counts = list(split_size_or_sections)
-        if any(type(each) is not int or each < 1 for each in counts) or sum(counts) != size:
+        if any(type(count) is not int or count < 1 for count in counts) or sum(counts) != size:
             raise UnfitError
     else:
         raise UnfitError
@@ -259,7 +261,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[Form,
 
 
 def chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[Form, ...]:
-    """Return the views of a number of parts of an axis."""
+    """Return the views that split an axis into a number of parts."""
     form = given(input)
     axis = axis_of(form, dim)
     if type(chunks) is not int or not 1 <= chunks <= MAX_PARTS:
@@ -282,34 +284,34 @@ def unbind(input: Any, dim: Any = 0) -> tuple[Form, ...]:
 
 
 def _parts(form: Form, axis: int, counts: list[int]) -> tuple[Form, ...]:
-    found = []
+    views = []
     start = 0
     for count in counts:
         shape = (*form.shape[:axis], count, *form.shape[axis + 1 :])
-        found.append(form.with_view(shape, form.strides, start * form.strides[axis]))
+        views.append(form.with_view(shape, form.strides, start * form.strides[axis]))
         start += count
-    return tuple(found)
+    return tuple(views)
 
 
 def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Form, ...]:
     """Return the views of one-dimensional tensors, expanded to a grid."""
     if len(tensors) == 1 and type(tensors[0]) in (tuple, list):
         tensors = tuple(tensors[0])
-    forms = [given(each) for each in tensors]
-    if indexing != "ij" or not forms or any(len(each.shape) != 1 for each in forms):
+    forms = [given(form) for form in tensors]
+    if indexing != "ij" or not forms or any(len(form.shape) != 1 for form in forms):
         raise UnfitError
-    if any(each.dtype != forms[0].dtype for each in forms):
+    if any(form.dtype != forms[0].dtype for form in forms):
         raise UnfitError
-    shape = tuple(each.shape[0] for each in forms)
+    shape = tuple(form.shape[0] for form in forms)
     rank = len(shape)
-    found = []
-    for axis, each in enumerate(forms):
-        column = (1,) * axis + each.shape + (1,) * (rank - axis - 1)
-        found.append(expand(view(each, column), shape))
-    return tuple(found)
+    grids = []
+    for axis, form in enumerate(forms):
+        column = (1,) * axis + form.shape + (1,) * (rank - axis - 1)
+        grids.append(expand(view(form, column), shape))
+    return tuple(grids)
 
 
 def detach(input: Any) -> Form:
-    """Return the view without gradient."""
+    """Return the view detached from autograd."""
     form = given(input)
     return form.with_view(form.shape, form.strides)

@@ -1,4 +1,4 @@
-"""The walk over a graph of which every value has a shape but no elements."""
+"""Shape propagation over a graph whose tensors have no elements."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _ITEMS = frozenset(
 
 
 class Walk:
-    """One walk over a sample, operator by operator; `run` gives what it finds."""
+    """A single walk over a sample, op by op; `run` returns its `Footprint`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Walk:
     ) -> None:
         self.allow_unchecked_operators = allow_unchecked_operators
         self.observer = observer or Observer()
-        self.is_quick = is_quick and observer is None  # which sees fake tensors alone
+        self.is_quick = is_quick and observer is None  # an observer sees only fake tensors
         self.storages: dict[int, Storage] = {}
         self.sample = sample
         self.sizes = sizes
@@ -78,16 +78,16 @@ class Walk:
         self._mode: ConfinedFakeMode | None = None
         self.values: list[Any] = []
         self.memory = LiveMemory(self.storages)
-        self.working_bytes = 0  # at most, with the copies of expanded operands
+        self.working_bytes = 0  # upper bound that includes kernel buffers and operand copies
         self.unsettled = Unsettled(sample, deadline.limit_s, self.memory)
         self.is_told = False
         self.calls: dict[Hashable, Remembered | None] = {}
         self.guesses = Guesses()
         self.unchecked = ""
-        self.failure: Exception | None = None  # of the call made last, which torch refused
+        self.failure: Exception | None = None  # torch's error for the latest failed call
 
     def run(self) -> Footprint:
-        """Walk the whole graph and return the results, memory and doubts of the walk."""
+        """Walk the whole graph and return its memory use and result descriptions."""
         input_bytes = self._input_bytes()
         self._check_limit(input_bytes, f"The inputs of `{self.sample.id}` take")
         self.memory.live_bytes = self.memory.peak_bytes = input_bytes
@@ -129,7 +129,7 @@ class Walk:
         )
 
     def _enter_mode(self) -> ConfinedFakeMode:
-        """Make tensors fake from here to the end of the walk; most walks by rules need none."""
+        """Create fake tensors from here on; most quick walks never need them."""
         if self._mode is None:
             self._mode = self._modes.enter_context(ConfinedFakeMode(self.deadline, self.what))
         return self._mode
@@ -138,30 +138,30 @@ class Walk:
 
     def _input_bytes(self) -> int:
         total = 0
-        for index, each in enumerate(self.sample.inputs):
-            if each.value.dtype is not None and each.role not in ("symbol", "scalar"):
-                shape = self.sample.shape_of(each.value, self.sizes) or ()
+        for index, graph_input in enumerate(self.sample.inputs):
+            if graph_input.value.dtype is not None and graph_input.role not in ("symbol", "scalar"):
+                shape = self.sample.shape_of(graph_input.value, self.sizes) or ()
                 stride = concrete_stride(self.sample, index, shape, self.sizes)
                 size = 1
                 for dim in shape:
                     size *= dim
                 if stride is not None:
                     size = storage_elements(shape, stride)
-                total += size * ITEM_SIZE_BYTES[each.value.dtype]
+                total += size * ITEM_SIZE_BYTES[graph_input.value.dtype]
         return total
 
     def _input(self, index: int) -> Any:
-        each = self.sample.inputs[index]
-        if each.role in ("symbol", "scalar"):
+        graph_input = self.sample.inputs[index]
+        if graph_input.role in ("symbol", "scalar"):
             return make_array(self.sample, index, sizes=self.sizes).item()
-        shape = self.sample.shape_of(each.value, self.sizes)
-        if shape is None or each.value.dtype is None:
+        shape = self.sample.shape_of(graph_input.value, self.sizes)
+        if shape is None or graph_input.value.dtype is None:
             return Unknown()
         try:
             if shape == ():
                 with torch._C._DisableTorchDispatch():
                     real = to_tensor(
-                        make_array(self.sample, index, sizes=self.sizes), each.value.dtype
+                        make_array(self.sample, index, sizes=self.sizes), graph_input.value.dtype
                     )
                     if self.is_quick:
                         with contextlib.suppress(UnfitError):
@@ -171,9 +171,9 @@ class Walk:
             stride = concrete_stride(self.sample, index, shape, self.sizes)
             if self.is_quick and min(shape) >= 0:
                 with contextlib.suppress(UnfitError):
-                    return Form(shape, stride, dtype_of(each.value.dtype))
+                    return Form(shape, stride, dtype_of(graph_input.value.dtype))
             self._enter_mode()
-            return empty(shape, stride, each.value.dtype)
+            return empty(shape, stride, graph_input.value.dtype)
         except GraphNetError:
             raise
         except RuntimeError:
@@ -217,7 +217,7 @@ class Walk:
         return None if isinstance(result, Unknown) else tuple(describe(result))
 
     def _buffer_bytes(self, op: Op, operands: list[Any], result: Any) -> int:
-        """Return the bytes that a kernel may take beside its operands and its result."""
+        """Return the bytes a kernel may allocate beside its operands and result."""
         if custom_operator_of(self.sample, op) is not None:
             return 0
         operator = lookup(op.target)
@@ -229,8 +229,8 @@ class Walk:
 
     def _call(self, op: Op, regions: Regions) -> Any:
         if custom_operator_of(self.sample, op) is not None:
-            recorded = self._recorded(op)  # asking the operator itself would run its source
-            self.guesses.forget()  # whoever trusts that source may trust what it gives
+            recorded = self._recorded(op)  # calling the operator would run its source
+            self.guesses.forget()  # a user who trusts that source may also trust its results
             return recorded
         operator = lookup(op.target)
         unknown: list[int] = []
@@ -254,9 +254,9 @@ class Walk:
             self.deadline.check(self.what)
             if operator.name in _ITEMS and _is_known(args, kwargs):
                 return args[0].number
-            found = apply_rule(operator.name, args, kwargs)
-            if found is not NotImplemented:
-                return found
+            result = apply_rule(operator.name, args, kwargs)
+            if result is not NotImplemented:
+                return result
             key = key_of(operator, args, kwargs)
             known = None if key is None else recall(key)
             if known is not None:
@@ -287,8 +287,8 @@ class Walk:
         except GraphNetError:
             raise
         except Exception as error:
-            # Which exceptions torch raises for a data-dependent shape differs from version to
-            # version; a call that is simply wrong will say so when the graph runs.
+            # Torch's exceptions for data-dependent shapes differ between versions. An invalid call
+            # fails again when the graph runs.
             refuse_overflow(error)
             self.failure = error
             return None if gives_nothing(operator) else self._recorded(op)
@@ -301,7 +301,7 @@ class Walk:
         kwargs: dict[str, Any],
         key: Hashable,
     ) -> Any:
-        """Call an operator on fake tensors, and take what it gives as forms."""
+        """Call an operator on fake tensors and return its results as forms."""
         if kind_of(operator.name) is not None:
             result = self._apply_once(operator, args, kwargs)
         else:
@@ -325,10 +325,10 @@ class Walk:
         return form.fake
 
     def _look_again(self, op: Op) -> None:
-        """Take over what an operator in place has made of the shapes of its operands."""
+        """Update the operands' forms after an in-place operator changed their shapes."""
         for ref in iterate_refs((op.args, op.kwargs)):
-            held = self.values[ref]
-            fake = held.fake if type(held) is Form else None
+            operand = self.values[ref]
+            fake = operand.fake if type(operand) is Form else None
             if fake is not None:
                 changed = form_of(fake, self.storages)
                 self.values = [
@@ -337,7 +337,7 @@ class Walk:
                 ]
 
     def _apply_once(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call an operator, or give what an earlier call with operands of the same form gave."""
+        """Call an operator, or reuse the result of an earlier call with matching operands."""
         if kind_of(operator.name) is not None:
             layer = read_call(operator.name, args, kwargs)
             if layer.steps > WALKED_STEPS[-1]:
@@ -353,7 +353,7 @@ class Walk:
         return result
 
     def _apply_loop(self, operator: Operator, layer: Layer) -> Any:
-        """Call a recurrent layer for few steps, twice, and tell the rest from them."""
+        """Walk a recurrent layer at two small step counts and extrapolate to the full count."""
         noted = []
         for steps in WALKED_STEPS:
             resolve(operator)(*layer.arguments(steps))
@@ -362,14 +362,14 @@ class Walk:
             return make_results(layer)
 
     def _recorded(self, op: Op) -> Any:
-        """Return fake tensors as recorded in the sample, where nothing better is known."""
+        """Return fake tensors with the shapes recorded in the sample, as a fallback."""
         self.observer.fail()
         self.guesses.begin()
         self.is_told = True
         if not op.results or self.unsettled.is_number(self.index):
             return Unknown()
         results = tuple([self._recorded_tensor(value) for value in op.results])
-        if any(isinstance(each, Unknown) for each in results):
+        if any(isinstance(item, Unknown) for item in results):
             return Unknown()
         return results[0] if len(results) == 1 else results
 
@@ -390,7 +390,7 @@ class Walk:
 
 
 def _is_known(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Tell whether a call takes one scalar, to which no operator can have written."""
+    """Return whether the only argument is a `Scalar` that no operator can have written to."""
     return not kwargs and len(args) == 1 and type(args[0]) is Scalar and args[0].fake is None
 
 

@@ -1,8 +1,8 @@
-"""Memory that kernels take while they compute, beside their operands and results.
+"""Temporary memory of kernels, beyond their operands and results.
 
-Kernels sort copies, convert elements to a wider dtype, lay operands out anew or call LAPACK with
-work arrays. Neither shapes nor fake tensors show these buffers, so the factors below estimate them
-for torch 2.13 on a CPU. A process limit is the only exact bound (`materialize(isolated=True)`).
+Kernels sort copies, convert elements to a wider dtype, repack operands or allocate LAPACK work
+arrays. Shapes do not reveal these buffers, so the factors below estimate them for torch 2.13 on a
+CPU. Only a process limit is an exact bound (`materialize(isolated=True)`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .live_memory import tensors_in
 
 
 class _Buffers(NamedTuple):
-    """Buffers of a kernel: multiples of its operands and results, and bytes for each element."""
+    """Buffer sizes as multiples of operands and results, plus bytes per element."""
 
     operands: float = 0.0
     results: float = 0.0
@@ -28,24 +28,24 @@ class _Buffers(NamedTuple):
 
 
 _KINDS: tuple[tuple[frozenset[str], _Buffers], ...] = (
-    # A copy of the elements, and their positions.
+    # A copy of the elements, and their indices.
     (
         words("sort argsort msort topk kthvalue median nanmedian mode quantile nanquantile isin"),
         _Buffers(operands=1, element_bytes=8),
     ),
-    # A table of the elements that occur.
+    # A hash table of distinct elements.
     (
         words("unique _unique _unique2 unique_dim unique_consecutive unique_dim_consecutive"),
         _Buffers(operands=1, element_bytes=24),
     ),
-    # Both operands laid out anew, with two columns more, and the product.
+    # Both operands repacked with two more columns, and the product.
     (words("cdist _cdist_forward _euclidean_dist pdist"), _Buffers(operands=3, results=1)),
-    # Operands with their dimensions in another order.
+    # Operands with permuted dimensions.
     (
         words("einsum tensordot bilinear kron chain_matmul multi_dot linalg_multi_dot"),
         _Buffers(operands=1, results=1),
     ),
-    # The operand, both factors, and a work array of LAPACK.
+    # The operand, both factors, and a LAPACK work array.
     (
         words(
             "svd linalg_svd svdvals linalg_svdvals _linalg_svd pinv linalg_pinv pinverse "
@@ -69,7 +69,7 @@ _KINDS: tuple[tuple[frozenset[str], _Buffers], ...] = (
         ),
         _Buffers(operands=2),
     ),
-    # Complex copies, also of a length without small factors.
+    # Complex copies, possibly padded to a length with small factors.
     (
         words(
             "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn "
@@ -84,7 +84,7 @@ _KINDS: tuple[tuple[frozenset[str], _Buffers], ...] = (
 _BUFFERS = {name: buffers for names, buffers in _KINDS for name in names}
 
 _ADDING = words("sum nansum prod mean cumsum cumprod trapezoid")
-"""Packets that convert booleans and integers to int64 before they add them."""
+"""Operators that convert booleans and integers to int64 before adding them."""
 
 _CONVOLUTIONS = words(
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution "
@@ -93,11 +93,11 @@ _CONVOLUTIONS = words(
 )
 _LONG_BYTES = 8
 _BLOCK = 16
-"""Channels are padded to multiples of it."""
+"""Channels are padded to a multiple of this number."""
 
 
 def workspace_bytes(operator: Operator, operands: Sequence[Any], result_bytes: int) -> int:
-    """Return the bytes that a kernel may take beside its operands and its results.
+    """Return the bytes that a kernel may allocate beside its operands and results.
 
     >>> from ..operators import lookup
     >>> matrix = Form((1000, 1000), (1000, 1), torch.float32)
@@ -129,7 +129,7 @@ def workspace_bytes(operator: Operator, operands: Sequence[Any], result_bytes: i
 
 
 def full_bytes(value: Any) -> int:
-    """Return the bytes of all elements of the tensors in a value, strides of 0 ignored."""
+    """Return the bytes of all elements of the tensors in a value, as if they were contiguous."""
     return sum(size.num_bytes for tensor in tensors_in(value) if (size := _size_of(tensor)))
 
 
@@ -154,10 +154,10 @@ def _size_of(tensor: Any) -> _Size | None:
 
 
 def _convolution_bytes(tensors: Sequence[_Size], result_bytes: int) -> int:
-    """Return the bytes for operands in blocks of channels, or for one column per window.
+    """Return the bytes for repacked operands, or for one column per window.
 
-    oneDNN lays float32, float16 and bfloat16 out in blocks. Other dtypes are unfolded: each
-    window of the input becomes a column.
+    oneDNN repacks float32, float16 and bfloat16 operands in blocks of channels. Other dtypes are
+    unfolded, with each input window as a column.
     """
     if len(tensors) < 2:
         return 0
