@@ -12,7 +12,9 @@ from .dynamo import DynamoCompiler
 
 
 class AOTEager(DynamoCompiler):
-    """Capture, functionalise and run the operators one by one: what capturing alone costs."""
+    """Capture and functionalise the graph, then run its operators eagerly: the cost of capture
+    alone.
+    """
 
     name = "aot_eager"
 

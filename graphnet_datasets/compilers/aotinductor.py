@@ -41,7 +41,7 @@ class AOTInductor(Compiler):
             path = torch._inductor.aoti_compile_and_package(
                 program,
                 package_path=str(Path(directory) / "model.pt2"),
-                inductor_configs={name: True for name, wanted in configs.items() if wanted},
+                inductor_configs={name: True for name, is_set in configs.items() if is_set},
             )
             loaded = torch._inductor.aoti_load_package(path)
 

@@ -1,4 +1,4 @@
-"""What a compiler is to the benchmark: the interface that each one implements."""
+"""The interface that every compiler implements."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .options import Option, check_options
 
 
 class Compiler(abc.ABC):
-    """One way to turn a module into something faster; an instance serves one run.
+    """A way to make a module faster. Each run has its own instance.
 
-    A subclass sets the class attributes and writes `compile`; twenty lines are enough.
+    A subclass sets the class attributes and implements `compile`, often in about twenty lines.
 
     >>> class Twice(Compiler):
     ...     name = "twice"
@@ -31,35 +31,37 @@ class Compiler(abc.ABC):
     name: ClassVar[str]
     framework: ClassVar[str] = "torch"
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
-    """Device types that the compiler produces code for."""
+    """Device types for which the compiler can generate code."""
     package: ClassVar[str] = "torch"
-    """The distribution whose version is the compiler's."""
+    """The distribution that determines the compiler's version."""
     module: ClassVar[str] = ""
-    """The module to be found where the package is installed, if it has another name."""
+    """The module to look for if it is not named after the package."""
     extra: ClassVar[str] = "torch"
-    """The extra of this library that installs the package, or "" if none does."""
+    """The extra of this library that installs the package, or "" if there is no such extra."""
     option_table: ClassVar[Mapping[str, Option]] = {}
     uses_framework_compiler: ClassVar[bool] = True
-    """Whether compiling needs what the framework's own compiler imports, `torch.compile` of torch.
-    That takes seconds, so it is done once, in the process that worker processes are forked from."""
+    """Whether the compiler imports the framework's own compiler (`torch.compile` for torch). That
+    import takes seconds, so it runs once, in the server that forks the worker processes.
+    """
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self.options = check_options(self.name, self.option_table, options or {})
         self.warnings: list[str] = []
-        """What was noticed while compiling and running, for the run's record."""
+        """Warnings from compiling and running, for the run's record."""
         self.fallback_share: float | None = None
-        """Share of the operators that were left to eager, None where the compiler does not tell."""
+        """Share of operators that fell back to eager; None if the compiler does not report it."""
         self.trust_remote_code = False
-        """Whether the caller allows code that came with data, such as traces of tuning records."""
+        """Whether the caller allows code from data, such as the traces in tuning records."""
         self.excluded_time_s = 0.0
         """Part of the time spent in `compile` that was not compilation."""
         self.fixed_inputs: Mapping[str, Any] = {}
-        """By name, the number that an input is fixed at, or for a tensor the tuple of its fixed
-        sizes, with `None` for a size that may change. `compile` sets it."""
+        """Fixed inputs by name, set by `compile`: the value of a number, or the sizes of a tensor
+        as a tuple with `None` for each dynamic size.
+        """
 
     @classmethod
     def is_available(cls) -> tuple[bool, str]:
-        """Tell whether the compiler can run here; if not, the second item says why not."""
+        """Return whether the compiler can run here, and if not, the reason."""
         if importlib.util.find_spec(cls.module or cls.package) is None:
             hint = f" (pip install 'graphnet-datasets[{cls.extra}]')" if cls.extra else ""
             return False, f"`{cls.package}` is not installed{hint}"
@@ -67,7 +69,7 @@ class Compiler(abc.ABC):
 
     @classmethod
     def version(cls) -> str:
-        """Return the version of the compiler, or "" where it is not installed."""
+        """Return the version of the compiler, or "" if it is not installed."""
         try:
             return importlib.metadata.version(cls.package)
         except importlib.metadata.PackageNotFoundError:
@@ -77,7 +79,7 @@ class Compiler(abc.ABC):
     def cache_environment(cls, directory: Path) -> dict[str, str]:
         """Return environment variables that put the compiler's caches into `directory`.
 
-        They are set before the framework is imported, so that each run compiles anew.
+        They are set before the framework is imported, so that each run starts with empty caches.
         """
         return {
             "TORCHINDUCTOR_CACHE_DIR": str(directory / "inductor"),
@@ -85,10 +87,11 @@ class Compiler(abc.ABC):
         }
 
     def use_caches(self, directory: Path) -> None:
-        """Put the compiler's caches into `directory`, from now on and in this process alone.
+        """Redirect the compiler's caches to `directory`, in this process only.
 
-        TorchInductor reads its directory of precompiled headers once, when it is imported, which
-        the process that this one was forked from may have done.
+        TorchInductor reads the directory of precompiled headers when it is imported, possibly in
+        the process that this worker was forked from. Its module variables are therefore set as
+        well.
         """
         os.environ.update(self.cache_environment(directory))
         codecache = sys.modules.get("torch._inductor.codecache")
@@ -104,12 +107,11 @@ class Compiler(abc.ABC):
 
     @classmethod
     def prepare(cls) -> None:
-        """Import and find out once, in the process that worker processes are forked from.
+        """Do the imports and detection that all runs share, in the server that forks the workers.
 
-        Only for what depends on neither graph nor options and is the same in every run, such as
-        the modules that compiling imports, or which instructions the C++ compiler can produce. It
-        must not touch a device or start a thread that stays. Called for compilers that come with
-        this library.
+        Suitable work depends on neither graph nor options: importing the modules needed for
+        compilation, for example, or detecting the instruction sets of the CPU. It must not touch a
+        device or leave a thread running. Called only for the compilers of this library.
         """
         return
 
@@ -117,33 +119,33 @@ class Compiler(abc.ABC):
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
-        """Compile `module` to the end and return what is called in its place.
+        """Compile `module` completely and return the callable that replaces it.
 
-        Both are called with the inputs as keywords and return the same structure of outputs. All
-        that is compilation happens here: what the returned callable raises counts as a failure
-        of the run. `example_inputs` may be changed by the call and are thrown away after it.
-        Called under the gradient mode of the timed calls.
+        Both callables take the inputs as keywords and return outputs of the same structure. All
+        compilation belongs here: an error raised later by the returned callable counts as a failure
+        of the run. The call may modify `example_inputs`, which are discarded afterwards. It runs in
+        the gradient mode of the timed calls.
         """
 
     def note_fallback(self, share: float) -> None:
-        """Record which share of the operators was left to eager, with a warning if any was."""
+        """Record the share of operators that fell back to eager, and warn if it is not zero."""
         self.fallback_share = share
         if share > 0:
             self.warnings.append(f"fallback: {share:.0%} of the operators left to eager")
 
     def synchronize(self) -> None:  # noqa: B027 - a hook; most have nothing to wait for
-        """Wait until what the compiled callable started outside the framework's streams is done.
+        """Wait for work that the compiled callable started outside the framework's streams.
 
-        The clock waits for the framework's own device by itself.
+        The timer already synchronizes the framework's own device.
         """
 
     def check_inputs(self, inputs: Mapping[str, Any]) -> None:
-        """Check that the compiled callable takes inputs of these sizes and numbers.
+        """Check that the compiled callable accepts inputs with these sizes and values.
 
-        Only called where a run changes them after compiling, outside the clock.
+        Called only if a run changes the inputs after compiling, outside the timed section.
 
         Raises:
-            FixedInputError: an input has another size or value than `fixed_inputs` allows.
+            FixedInputError: An input has a size or value that `fixed_inputs` does not allow.
         """
         for name, fixed in self.fixed_inputs.items():
             value = inputs[name]
@@ -153,7 +155,7 @@ class Compiler(abc.ABC):
             else:
                 actual = tuple(shape)
                 is_taken = len(actual) == len(fixed) and all(
-                    size in (None, now) for size, now in zip(fixed, actual, strict=True)
+                    size in (None, current) for size, current in zip(fixed, actual, strict=True)
                 )
             if not is_taken:
                 raise FixedInputError(
@@ -162,10 +164,12 @@ class Compiler(abc.ABC):
                 )
 
     def num_compilations(self) -> int:
-        """Return how many graphs were compiled so far; growth after `compile` is recompilation."""
+        """Return the number of graphs compiled so far; an increase after `compile` is a
+        recompilation.
+        """
         return 1
 
     def phase_of(self, error: BaseException) -> Literal["compile", "run"]:
-        """Return the phase to which an error raised by the compiled callable belongs."""
+        """Return the phase to which an error from the compiled callable is attributed."""
         del error
         return "run"

@@ -14,7 +14,7 @@ from .flat import FlatModule
 
 
 class BladeDisc(Compiler):
-    """Trace, then let BladeDISC cluster and compile; its wheels are not on PyPI."""
+    """Trace the module, then let BladeDISC cluster and compile it. The wheels are not on PyPI."""
 
     name = "bladedisc"
     package = "torch_blade"

@@ -1,4 +1,4 @@
-"""The compilers that come with this library, and those that are run if none is named."""
+"""The compilers of this library and the default compiler of each framework."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ BUILTIN: tuple[tuple[str, str, str], ...] = (
 """(framework, name, module:class)."""
 
 PROGRAMS: Mapping[str, tuple[str, ...]] = {"iree": ("sh",)}
-"""Programs that compilers start besides Python, the C++ toolchain and those in their packages."""
+"""Programs a compiler starts, other than Python, the C++ toolchain and those of Python packages."""
 
 _USUAL: Mapping[str, tuple[str, str]] = {
     "torch": ("eager", "inductor"),
@@ -35,7 +35,7 @@ _USUAL: Mapping[str, tuple[str, str]] = {
 
 
 def usual_compilers(framework: str) -> tuple[str, str]:
-    """Return the control of a framework, and the compiler that is run if none is named.
+    """Return the baseline compiler and the default compiler of a framework.
 
     >>> usual_compilers("torch")
     ('eager', 'inductor')

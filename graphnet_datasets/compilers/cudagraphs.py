@@ -1,4 +1,4 @@
-"""`torch.compile` with CUDA graphs around uncompiled kernels: the launch overhead alone goes."""
+"""`torch.compile` with CUDA graphs around uncompiled kernels, which reduces launch overhead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .dynamo import DynamoCompiler
 
 
 class CudaGraphs(DynamoCompiler):
-    """Capture and replay as one CUDA graph; on a CPU there is nothing to capture: a control."""
+    """Record kernels into a CUDA graph and replay it. On a CPU nothing is recorded: a control."""
 
     name = "cudagraphs"
 

@@ -1,10 +1,10 @@
-"""Compilers that are backends of `torch.compile`, with compilation ended before the run begins.
+"""Compilers that are backends of `torch.compile`, with all compilation done before the run.
 
-`torch.compile` compiles inside the first call. So the backend is wrapped: while `compile` forces
-that first call, each captured graph is handed to the real backend and then run uncompiled, so that
-the code after a graph break is reached and compiled as well, and no compiled code has run when
-`compile` returns. From then on the wrapper calls the compiled code, remembers what that raised,
-and counts what is compiled anew. It costs about 0.1 microseconds per call of a graph.
+`torch.compile` compiles during the first call, so a wrapper surrounds the backend. While `compile`
+forces that first call, the wrapper passes each captured graph to the real backend and then runs the
+graph uncompiled. In this way code after a graph break is also reached and compiled, and no compiled
+code has run when `compile` returns. Afterwards the wrapper calls the compiled code, remembers the
+errors it raises and counts recompilations. It adds about 0.1 microseconds per call of a graph.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .options import Option
 _perf_counter = time.perf_counter
 
 _FREE_TARGETS = frozenset({"getitem", "getattr", "size", "dim", "numel", "shape", "stride"})
-"""Operators that capture resolves while tracing: their absence from a graph is not a fallback."""
+"""Operators that Dynamo resolves while tracing; if a graph lacks them, that is not a fallback."""
 
 DYNAMO_OPTIONS: Mapping[str, Option] = {
     "dynamic": Option("auto", "Compile for dynamic shapes.", ("auto", True, False)),
@@ -35,7 +35,7 @@ DYNAMO_OPTIONS: Mapping[str, Option] = {
 
 
 class DynamoCompiler(Compiler):
-    """Base of the compilers that are reached through `torch.compile`."""
+    """Base class of the compilers that run through `torch.compile`."""
 
     option_table = DYNAMO_OPTIONS
 
@@ -47,7 +47,7 @@ class DynamoCompiler(Compiler):
     def compile_graph(
         self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]
     ) -> Callable[..., Any]:
-        """Compile one captured graph: what a backend of `torch.compile` does."""
+        """Compile one captured graph, as a `torch.compile` backend does."""
 
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
@@ -91,7 +91,7 @@ class DynamoCompiler(Compiler):
 
 
 class _Backend:
-    """The backend that `torch.compile` sees: the real one and a switch between two ways to run."""
+    """The backend passed to `torch.compile`: runs graphs uncompiled first and compiled later."""
 
     def __init__(self, compile_graph: Callable[..., Callable[..., Any]]) -> None:
         self._compile_graph = compile_graph
@@ -107,7 +107,7 @@ class _Backend:
     ) -> Callable[..., Any]:
         self.num_graphs += 1
         self.num_operators += count_operators(graph)
-        # Backends rewrite the graph that they are given, so the uncompiled run keeps a copy.
+        # Backends modify the graph they receive, so the uncompiled run uses a copy.
         uncompiled = None
         if self._is_forcing:
             started = _perf_counter()
@@ -139,7 +139,7 @@ class _Backend:
         return run
 
     def end_forcing(self) -> float:
-        """Let compiled code run from now on; return the seconds spent in uncompiled code."""
+        """Switch to compiled code and return the seconds spent in uncompiled code."""
         self._is_forcing = False
         for target, compiled in self._pending:
             target[0] = compiled
@@ -147,7 +147,7 @@ class _Backend:
         return self._uncompiled_time_s
 
     def has_raised(self, error: BaseException) -> bool:
-        """Tell whether `error` came out of compiled code, directly or as the cause."""
+        """Return whether compiled code raised `error` or its cause."""
         current: BaseException | None = error
         while current is not None:
             if current is self._last_error:
@@ -157,7 +157,7 @@ class _Backend:
 
 
 def count_operators(module: Any) -> int:
-    """Count the nodes of a graph that compute on tensors (0 for what is not a graph)."""
+    """Count the nodes of an FX graph that compute tensors (0 for any other object)."""
     if not isinstance(module, torch.fx.GraphModule):
         return 0
     return sum(
@@ -168,6 +168,6 @@ def count_operators(module: Any) -> int:
 
 
 def quiet_logs(*names: str) -> None:
-    """Keep progress messages of libraries out of a worker's output; errors still show."""
+    """Suppress progress messages of these loggers in a worker's output; errors still appear."""
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)

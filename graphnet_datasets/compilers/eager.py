@@ -1,4 +1,4 @@
-"""No compiler: the baseline against itself, which shows what the measurement's noise looks like."""
+"""The baseline as its own candidate, which shows the noise of the measurement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .base import Compiler
 
 
 class Eager(Compiler):
-    """Return the module as it is."""
+    """Return the module unchanged."""
 
     name = "eager"
     uses_framework_compiler = False

@@ -1,4 +1,4 @@
-"""Compilers that take a `torch.export` program: the export, and what it cannot carry."""
+"""Export for compilers that take a `torch.export` program, and checks of what export supports."""
 
 from __future__ import annotations
 
@@ -30,21 +30,23 @@ def export_flat(
     dynamic: bool,
     writes: bool = False,
 ) -> tuple[FlatModule, torch.export.ExportedProgram]:
-    """Export `module` with its tensors by position; the first item restores its outputs.
+    """Export `module` with positional tensors. The first item of the result rebuilds its outputs.
 
     Args:
-        writes: whether the caller carries out what the graph writes to inputs and buffers.
+        writes: Whether the caller applies the graph's writes to inputs and buffers.
 
     Raises:
-        CompilerError: the graph writes to an input or a buffer, which the tools behind would leave
-            out without a word; or it returns a number that is known after a call only.
+        CompilerError: The graph writes to an input or a buffer, which the compilers would silently
+            drop, or returns a number that is only known after a call.
     """
     flat = FlatModule(module, example_inputs).eval()
     arguments = flat.arguments(example_inputs)
     shapes = None
     if dynamic:
         auto = torch.export.Dim.AUTO
-        shapes = {"tensors": tuple(dict.fromkeys(range(each.dim()), auto) for each in arguments)}
+        shapes = {
+            "tensors": tuple(dict.fromkeys(range(tensor.dim()), auto) for tensor in arguments)
+        }
     with quiet_copies():
         program = torch.export.export(flat, arguments, dynamic_shapes=shapes, strict=False)
     if flat.written and not writes:
@@ -65,10 +67,10 @@ def export_flat(
 def check_dtypes(
     compiler: str, flat: FlatModule, example_inputs: Mapping[str, Any], *refused: torch.dtype
 ) -> None:
-    """Refuse inputs and outputs of dtypes that a compiler's runtime does not take.
+    """Reject inputs and outputs of dtypes that a compiler's runtime does not support.
 
     Raises:
-        CompilerError: there is such an input or output.
+        CompilerError: An input or output has such a dtype.
     """
     tensors = flat.arguments(example_inputs)
     for dtype in (*(tensor.dtype for tensor in tensors), *flat.dtypes):
@@ -80,7 +82,7 @@ def check_dtypes(
 
 
 def _fixed_sizes(program: torch.export.ExportedProgram) -> list[tuple[int | None, ...]]:
-    """Return the sizes of each tensor argument, with None in the place of symbolic ones."""
+    """Return the sizes of each tensor argument, with None for symbolic sizes."""
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     return [
         tuple(
@@ -93,16 +95,16 @@ def _fixed_sizes(program: torch.export.ExportedProgram) -> list[tuple[int | None
 
 @contextlib.contextmanager
 def quiet_copies() -> Iterator[None]:
-    """Hide what torch 2.13 warns of its own copying of tree specifications, as exports do."""
+    """Suppress the warnings that exports in torch 2.13 cause by copying tree specifications."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield
 
 
 def spell_out_sums(module: torch.fx.GraphModule) -> None:
-    """Write each sum of several symbolic sizes as additions of two, in place.
+    """Rewrite each sum of several symbolic sizes as pairwise additions, in place.
 
-    Graphs with sizes that depend on data hold such sums, and most of the tools behind do not know
+    Graphs with data-dependent sizes contain such sums, and most compilers do not support
     `torch.sym_sum`.
     """
     for node in list(module.graph.nodes):
@@ -116,33 +118,33 @@ def spell_out_sums(module: torch.fx.GraphModule) -> None:
 
 
 def _add(left: Any, right: Any) -> Any:
-    """Return the node that adds two sizes, or their sum where neither is symbolic."""
-    nodes = [each for each in (left, right) if isinstance(each, torch.fx.Node)]
+    """Return a node that adds two sizes, or their sum if neither is symbolic."""
+    nodes = [term for term in (left, right) if isinstance(term, torch.fx.Node)]
     if not nodes:
         return left + right
     added = nodes[0].graph.call_function(operator.add, (left, right))
     added.meta["val"] = sum(
-        each.meta["val"] if isinstance(each, torch.fx.Node) else each for each in (left, right)
+        term.meta["val"] if isinstance(term, torch.fx.Node) else term for term in (left, right)
     )
     return added
 
 
 def input_positions(program: torch.export.ExportedProgram) -> dict[str, int]:
-    """Return the position of each tensor argument by its name in the exported program."""
+    """Map the name of each tensor argument in the exported program to its position."""
     names = program.graph_signature.user_inputs
     return {str(name): position for position, name in enumerate(names)}
 
 
 def threads(requested: int) -> int:
-    """Return the number of threads of a runtime: those asked for, or as many as torch uses."""
+    """Return the requested number of threads of a runtime, or torch's number if it is 0."""
     return requested or torch.get_num_threads()
 
 
 def check_count(compiler: str, flat: FlatModule, num_outputs: int) -> None:
-    """Refuse a compiled program that lost or gained outputs on its way.
+    """Check that compilation preserved the number of outputs.
 
     Raises:
-        CompilerError: the numbers differ.
+        CompilerError: The numbers differ.
     """
     if num_outputs != flat.num_tensors:
         raise CompilerError(

@@ -1,4 +1,4 @@
-"""Modules as other tools want them: tensors in by position, a flat tuple of tensors out."""
+"""Modules with positional tensor inputs and a flat tuple of tensor outputs, for export."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..errors import FixedInputError
 
 
 class FlatModule(torch.nn.Module):
-    """Calls `module` with positional tensors and returns the tensors of its outputs.
+    """Calls `module` with positional tensors and returns the tensors among its outputs.
 
-    Inputs that are not tensors are fixed at their example values. The structure of the outputs is
-    learned from the first call (tracing or exporting makes one), and `rebuild` restores it.
+    Inputs that are not tensors are fixed at their example values. The first call, which happens
+    during tracing or export, records the structure of the outputs; `rebuild` restores it.
     """
 
     def __init__(self, module: Callable[..., Any], example_inputs: Mapping[str, Any]) -> None:
@@ -29,17 +29,17 @@ class FlatModule(torch.nn.Module):
         }
         self.fixed_inputs: dict[str, Any] = dict(self.constants)
         """See `Compiler.fixed_inputs`; `export_flat` adds the sizes that the export fixed."""
-        # Not an attribute that exporting looks into: it undoes what a call changes there.
+        # Export restores the attributes it can see after a call, so the record is an opaque object.
         self._learned = _Learned()
 
     def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Return the tensors among the outputs, in order."""
         inputs = dict(zip(self.tensor_names, tensors, strict=True))
-        held = {**inputs, **dict(self.named_parameters()), **dict(self.named_buffers())}
-        versions = {name: tensor._version for name, tensor in held.items()}
+        tensors_by_name = {**inputs, **dict(self.named_parameters()), **dict(self.named_buffers())}
+        versions = {name: tensor._version for name, tensor in tensors_by_name.items()}
         outputs = self.module(**inputs, **self.constants)
         self._learned.written = [
-            name for name, tensor in held.items() if tensor._version != versions[name]
+            name for name, tensor in tensors_by_name.items() if tensor._version != versions[name]
         ]
         leaves, structure = pytree.tree_flatten(outputs)
         self._learned.structure = structure
@@ -50,10 +50,10 @@ class FlatModule(torch.nn.Module):
         return tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
 
     def arguments(self, inputs: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
-        """Return the tensors of a call by name, in the order of `forward`.
+        """Return the input tensors of a call in the order that `forward` expects.
 
         Raises:
-            FixedInputError: an input that was fixed when compiling has another value now.
+            FixedInputError: An input differs from the value fixed at compilation.
         """
         for name, value in self.constants.items():
             if inputs[name] != value:
@@ -64,35 +64,35 @@ class FlatModule(torch.nn.Module):
         return tuple(inputs[name] for name in self.tensor_names)
 
     def rebuild(self, tensors: Sequence[torch.Tensor]) -> Any:
-        """Return the outputs in the structure of the module's own, out of the flat tensors."""
+        """Rebuild the module's output structure from the flat tensors."""
         remaining = iter(tensors)
         leaves = [next(remaining) if leaf is _SLOT else leaf for leaf in self._learned.leaves]
         return pytree.tree_unflatten(leaves, self._learned.structure)
 
     @property
     def written(self) -> list[str]:
-        """The names of inputs and weights that the module writes to, as the first call showed."""
+        """The inputs and weights that the module wrote to in the first call."""
         return self._learned.written
 
     @property
     def symbols(self) -> list[Any]:
-        """The numbers among the outputs that had no value in the first call, which traced them."""
+        """The numbers among the outputs that were symbolic in the first call."""
         kinds = (torch.SymInt, torch.SymFloat, torch.SymBool)
         return [leaf for leaf in self._learned.leaves if isinstance(leaf, kinds)]
 
     @property
     def dtypes(self) -> list[torch.dtype]:
-        """The dtypes of the tensors among the outputs, as the first call showed them."""
+        """The dtypes of the output tensors in the first call."""
         return self._learned.dtypes
 
     @property
     def num_tensors(self) -> int:
-        """The number of tensors among the outputs, as the first call showed it."""
+        """The number of output tensors in the first call."""
         return sum(leaf is _SLOT for leaf in self._learned.leaves)
 
 
 class _Learned:
-    """What the first call shows of the outputs."""
+    """Facts about the outputs recorded in the first call."""
 
     structure: Any
     leaves: list[Any]
@@ -101,7 +101,7 @@ class _Learned:
 
 
 class _Slot:
-    """Stands where a tensor goes."""
+    """Placeholder for a tensor in the output structure."""
 
 
 _SLOT = _Slot()

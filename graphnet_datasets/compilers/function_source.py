@@ -1,4 +1,4 @@
-"""Compilers that are functions of a notebook or script: their source, in a file of its own."""
+"""Compilers defined in a notebook or script, saved with their source to a file of their own."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 def compiler_of_object(factory: Any) -> str:
     """Return a reference, `/path/to/file.py:name`, to a function or class defined anywhere.
 
-    Its source text is written to a file in the user's cache, with the imports, plain constants and
-    functions of the same notebook or script that it uses. The process that runs it reads that file;
-    nothing else of this process reaches it. Equal sources have equal files.
+    The source is written to a file in the user's cache, together with the imports, plain constants
+    and functions of the same notebook or script that it uses. Another process runs that file and
+    receives nothing else from this process. Equal sources share a file.
 
     Raises:
-        CompilerError: it is neither a function nor a `Compiler` class, its source cannot be read,
-            or it uses a value that has no source.
+        CompilerError: The object is neither a function nor a `Compiler` class, its source cannot be
+            read, or it uses a value that has no source.
 
     >>> def mine(module, example_inputs):
     ...     return module
@@ -68,7 +68,7 @@ def compiler_of_object(factory: Any) -> str:
 
 
 class _Writer:
-    """Collects the source of a function and of all that it uses."""
+    """Collects the source of a function and of everything it uses."""
 
     def __init__(self) -> None:
         self._imports: dict[str, str] = {}
@@ -76,7 +76,7 @@ class _Writer:
         self._pending: set[str] = set()
 
     def write(self, factory: Callable[..., Any]) -> str:
-        """Return the text of a file that defines `factory`."""
+        """Return the source of a file that defines `factory`."""
         self._add(factory.__name__, factory)
         imports = ["from __future__ import annotations", *self._imports.values()]
         return "\n".join([*imports, "", *self._definitions.values()])
@@ -92,14 +92,14 @@ class _Writer:
         values = _globals_of(function)
         if inspect.isfunction(function):
             values = {**values, **inspect.getclosurevars(function).nonlocals}
-        for other in sorted(used - {name}):
-            if other in values:
-                self._bind(other, values[other], name)
+        for used_name in sorted(used - {name}):
+            if used_name in values:
+                self._bind(used_name, values[used_name], name)
         self._definitions[name] = source
         self._pending.discard(name)
 
     def _bind(self, name: str, value: Any, user: str) -> None:
-        """Add the text that gives `name` its value."""
+        """Add source that binds `name` to `value`."""
         if isinstance(value, types.ModuleType):
             self._imports[name] = f"import {value.__name__} as {name}"
             if value.__name__ == name:
@@ -135,7 +135,7 @@ def _globals_of(factory: Any) -> dict[str, Any]:
 
 
 def _is_importable(value: Any) -> bool:
-    """Return whether another process can import a function or class from a package."""
+    """Return whether another process can import this function or class from a package."""
     module = sys.modules.get(getattr(value, "__module__", None) or "")
     name = getattr(value, "__qualname__", "")
     if module is None or not name.isidentifier() or getattr(module, name, None) is not value:

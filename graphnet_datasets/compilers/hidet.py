@@ -14,7 +14,7 @@ from .options import Option
 
 
 class Hidet(DynamoCompiler):
-    """Hidet on NVIDIA GPUs; `search_space` says how long kernels are tuned."""
+    """Hidet on NVIDIA GPUs; `search_space` sets how extensively kernels are tuned."""
 
     name = "hidet"
     package = "hidet"

@@ -23,10 +23,10 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 class Inductor(DynamoCompiler):
     """TorchInductor with its modes, constant folding (`freezing`) and C++ wrapper.
 
-    With `fallback_random` its random numbers are those of eager for equal seeds, so that outputs
-    which depend on them are compared element by element.
+    With `fallback_random`, random numbers equal those of eager for the same seed, so outputs that
+    depend on them are compared element by element.
 
-    `freezing` folds weights that are parameters of the module (a run with `weights="parameters"`).
+    `freezing` folds weights only if they are parameters of the module (`weights="parameters"`).
     """
 
     name = "inductor"
@@ -53,11 +53,11 @@ class Inductor(DynamoCompiler):
 
     @classmethod
     def prepare(cls) -> None:
-        """Find the CPU's vector instructions, and compile the header that every kernel includes.
+        """Detect the CPU's vector instructions and compile the header that every kernel includes.
 
-        For the former four programs are compiled and started; the latter takes as long as several
-        kernels, and is kept for the user's next runs. With empty caches they are most of what the
-        first compilation in a process takes on a CPU, and say nothing of the graph.
+        Detection compiles and runs four programs. Compiling the header takes as long as several
+        kernels, so it is cached for the user's later runs. With empty caches these steps dominate
+        the first compilation of a process on a CPU, whatever the graph.
         """
         from torch._inductor.cpu_vec_isa import pick_vec_isa
 
@@ -104,9 +104,9 @@ class Inductor(DynamoCompiler):
             patches["cpp_wrapper"] = True
         if self.options["fallback_random"]:
             patches["fallback_random"] = True
-        known = config.get_config_copy()
+        defaults = config.get_config_copy()
         for name in self.options["config"]:
-            if name not in known:
+            if name not in defaults:
                 raise CompilerError(
                     f"TorchInductor has no option `{name}`. Its options are the names in "
                     "`torch._inductor.config`."
@@ -115,10 +115,10 @@ class Inductor(DynamoCompiler):
 
 
 def _precompile_header() -> None:
-    """Compile the header of the CPU's kernels, unless it is there, and have jobs know where it is.
+    """Precompile the header of CPU kernels if it is missing, and let jobs find it.
 
-    What torch has for it is not public: where that is another, or there is no place to keep the
-    header, or it cannot be compiled, the first kernel of each process sees to it, as anywhere else.
+    This uses private functions of torch. If they differ, no cache directory exists or the header
+    does not compile, the first kernel of each process compiles the header as usual.
     """
     from torch._inductor import codecache
 
@@ -129,7 +129,8 @@ def _precompile_header() -> None:
         for name, place in places.items():
             setattr(codecache, name, str(place))
         try:
-            # The header comes first; the kernel itself would be compiled by what is submitted.
+            # Only the header is compiled: the task passed to `submit_fn`, which builds the kernel,
+            # never runs.
             codecache.CppPythonBindingsCodeCache.load_pybinding_async(
                 [], 'extern "C" void kernel() {}', submit_fn=lambda _: Future()
             )

@@ -1,4 +1,4 @@
-"""IREE: the exported program through iree-turbine, compiled by LLVM for the CPU."""
+"""IREE: an exported program imported by iree-turbine and compiled by LLVM for the CPU."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class Iree(Compiler):
 
 
 def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return core ATen's, which leave no in-place operator, and batch norm's.
+    """Return the core ATen decompositions, which remove in-place operators, and one for batch norm.
 
-    IREE 3.13 does not translate the operator that batch norm becomes in core ATen.
+    IREE 3.13 cannot compile the operator that core ATen uses for batch norm.
     """
     batch_norm = torch.ops.aten._native_batch_norm_legit_no_training.default
     return {**torch.export.default_decompositions(), batch_norm: _batch_norm}
@@ -95,7 +95,7 @@ def _batch_norm(
     bias: torch.Tensor | None,
     mean: torch.Tensor,
     variance: torch.Tensor,
-    momentum: float,  # noqa: ARG001 - the operator has it
+    momentum: float,  # noqa: ARG001 - part of the operator's signature
     eps: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     shape = (1, -1) + (1,) * (x.dim() - 2)
@@ -116,9 +116,9 @@ def _to_numpy(tensor: torch.Tensor) -> np.ndarray:
 
 
 def _to_torch(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
-    """Return a copy with the dtype of the graph: the array lies in memory that the runtime owns.
+    """Copy an array from memory owned by the runtime to a tensor of the graph's dtype.
 
-    Integers have no sign in IREE's programs, and come as signed ones of their width.
+    IREE programs use signless integers, which arrive as signed integers of the same width.
     """
     if array.dtype.kind == "i" and not dtype.is_signed and dtype is not torch.bool:
         return torch.from_numpy(array.copy()).view(dtype)

@@ -1,4 +1,4 @@
-"""JAX: the exported program as a JAX function through torchax, compiled by XLA."""
+"""JAX: an exported program translated by torchax to a JAX function and compiled by XLA."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import Option
 
 
 class Jax(Compiler):
-    """Translate through torchax, then lower and compile ahead of time for the sizes at hand."""
+    """Translate with torchax, then compile ahead of time for the current sizes."""
 
     name = "jax"
     package = "jax"
@@ -35,7 +35,7 @@ class Jax(Compiler):
         except ModuleNotFoundError:
             return False, "`torchax` is not installed (pip install 'graphnet-datasets[jax]')"
         except (AttributeError, ImportError) as error:
-            # torchax names operators of one version of torch when it is imported.
+            # The import of torchax accesses operators that exist in one version of torch only.
             return False, f"`torchax` does not work with torch {torch.__version__}: {error}"
         return True, ""
 
@@ -55,16 +55,18 @@ class Jax(Compiler):
         return run
 
     def num_compilations(self) -> int:
-        """Return for how many sizes and numbers the module was compiled: JAX takes no others."""
+        """Return the number of distinct sizes and numbers compiled for; JAX recompiles for new
+        ones.
+        """
         return len(self._compiled)
 
     def _compile_for(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
-        """Compile for the sizes of these inputs, and return what takes inputs of such sizes."""
+        """Compile for the sizes of these inputs and return a callable for inputs of these sizes."""
         jax: Any = importlib.import_module("jax")
         torchax_export = _import_torchax()
-        # Without it JAX narrows 64-bit numbers to 32 bits.
+        # By default JAX narrows 64-bit numbers to 32 bits.
         jax.config.update("jax_enable_x64", True)
         flat, program = export_flat(self.name, module, example_inputs, dynamic=False)
         with quiet_copies():
@@ -76,7 +78,7 @@ class Jax(Compiler):
         def run(inputs: Mapping[str, Any]) -> Any:
             results = compiled(weights, _to_jax(flat.arguments(inputs)))
             jax.block_until_ready(results)
-            return flat.rebuild([torch.from_dlpack(each) for each in results])
+            return flat.rebuild([torch.from_dlpack(array) for array in results])
 
         self._compiled[_sizes(example_inputs)] = run
         return run
@@ -95,11 +97,11 @@ def _to_jax(tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
 
 
 def _import_torchax() -> Any:
-    """Import torchax's translation of exported programs, and leave torch as it was.
+    """Import torchax's translation of exported programs without changing torch's behaviour.
 
-    For its own tensors, which are not used here, importing it makes `jax` the accelerator of torch,
-    which `torch.compile` then asks for its devices, and switches off the fast path of attention,
-    with which eager is timed.
+    For its own tensors, which are not used here, the import registers `jax` as torch's accelerator,
+    which `torch.compile` then queries for devices. It also disables the fast path of attention,
+    which eager uses when it is timed.
     """
     has_fast_path = torch.backends.mha.get_fastpath_enabled()
     try:
@@ -117,10 +119,10 @@ _look_up = OpOverloadPacket.__getattr__
 
 
 def _find_overload(packet: Any, key: str) -> Any:
-    """Return an overload of an operator, or a string for one with names of dimensions.
+    """Return an operator overload, or a string for an overload with named dimensions.
 
-    torchax 0.0.13 has such overloads in two tables, of decompositions and of autocast, which it
-    makes when it is imported. torch 2.13 has no named dimensions, so that no program calls them.
+    torchax 0.0.13 lists such overloads in tables of decompositions and of autocast that it builds
+    on import. torch 2.13 has no named dimensions, so no program calls them.
     """
     try:
         return _look_up(packet, key)

@@ -1,7 +1,7 @@
-"""The table of operators of torch's exporter to ONNX, made once for a process and its forks.
+"""One operator table of torch's ONNX exporter, shared by a process and its forks.
 
-`torch.onnx.export` makes that table anew for each graph: it reads the source text of five hundred
-functions and parses it, which takes longer than exporting a small graph.
+`torch.onnx.export` rebuilds the table for each graph: it reads and parses the source of five
+hundred functions, which takes longer than exporting a small graph.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 
 def keep_registry() -> bool:
-    """Have the exporter take copies of one table; return whether this version of torch lets us.
+    """Make the exporter copy one cached table; return whether this torch version supports that.
 
-    The entries are the exporter's own, and each export gets lists of its own, so that what one
-    registers no other sees. Where torch is built otherwise, nothing is changed.
+    The entries are the exporter's own. Each export receives its own lists, so that registrations
+    stay local to that export. If torch's internals differ, nothing changes.
     """
     try:
         registration = importlib.import_module("torch.onnx._internal.exporter._registration")
@@ -25,15 +25,17 @@ def keep_registry() -> bool:
         return False
     if getattr(make, "keeps", False) or not is_known:
         return is_known
-    kept: dict[Any, Any] = {}
+    tables: dict[Any, Any] = {}
 
     def from_torchlib(*args: Any, **kwargs: Any) -> Any:
         key = (args, tuple(sorted(kwargs.items())))
-        if key not in kept:
-            kept[key] = make(*args, **kwargs)
+        if key not in tables:
+            tables[key] = make(*args, **kwargs)
         registry = kind()
-        vars(registry).update(vars(kept[key]))
-        registry.functions = {name: list(each) for name, each in kept[key].functions.items()}
+        vars(registry).update(vars(tables[key]))
+        registry.functions = {
+            name: list(functions) for name, functions in tables[key].functions.items()
+        }
         return registry
 
     from_torchlib.keeps = True  # type: ignore[attr-defined]

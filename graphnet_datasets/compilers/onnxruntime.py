@@ -1,4 +1,4 @@
-"""ONNX Runtime, reached through torch's exporter to ONNX."""
+"""ONNX Runtime with torch's ONNX exporter."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _SPINNING = {
     "always": {},
     "never": {"session.intra_op.allow_spinning": "0"},
 }
-"""Entries of a session's configuration."""
+"""Entries of the session configuration."""
 
 
 class OnnxRuntime(Compiler):
-    """Export to ONNX, then run under ONNX Runtime with tensors handed over without a copy.
+    """Export to ONNX and run with ONNX Runtime, passing tensors without a copy.
 
-    Left to itself its threads go on waiting in a loop for some forty milliseconds after a call, and
-    take a processor from whatever runs next: on two of them eager, called in between, took up to
-    four times as long. So by default they wait like that within calls only, which makes calls in a
-    row up to 5 % slower; `spinning="always"` is ONNX Runtime's own default, for a process that runs
-    nothing else.
+    By default, the threads of ONNX Runtime spin for about forty milliseconds after a call and take
+    processor time from whatever runs next: on two processors, interleaved eager calls took up to
+    four times as long. So the default here is to spin only within calls, which makes consecutive
+    calls up to 5 % slower. `spinning="always"` is ONNX Runtime's own default, for a process that
+    runs nothing else.
     """
 
     name = "onnxruntime"
@@ -65,14 +65,14 @@ class OnnxRuntime(Compiler):
 
     @classmethod
     def prepare(cls) -> None:
-        """Export a graph that does nothing: nine hundred modules are imported on the way.
+        """Export a trivial graph, which imports nine hundred modules.
 
-        The exporter's table of operators is kept for the exports that follow.
+        Later exports reuse the exporter's operator table.
         """
         keep_registry()
         inputs = {"input": torch.ones(1)}
         _, program = export_flat(cls.name, torch.nn.Identity(), inputs, dynamic=False)
-        # The exporter's progress bar would leave a thread that watches it.
+        # The exporter's progress bar would leave its monitoring thread running.
         interval, tqdm.monitor_interval = tqdm.monitor_interval, 0
         try:
             with tempfile.TemporaryDirectory(prefix="graphnet-onnx-") as directory:
@@ -103,8 +103,8 @@ class OnnxRuntime(Compiler):
                     f"`{self.name}` has no kernel for an operator in the dtype of the graph "
                     f"({error}). Cast the graph to another dtype first."
                 ) from error
-        names = [each.name for each in session.get_inputs()]
-        outputs = [each.name for each in session.get_outputs()]
+        names = [node.name for node in session.get_inputs()]
+        outputs = [node.name for node in session.get_outputs()]
         check_count(self.name, flat, len(outputs))
         ort_value, run_session = bindings.OrtValue, session._sess.run_with_ort_values
 
@@ -131,14 +131,14 @@ class OnnxRuntime(Compiler):
 
 
 def _save(program: torch.export.ExportedProgram, path: Path) -> None:
-    # The exporter's messages about operators of packages that are not installed help nobody.
+    # Hide the exporter's messages about operators of packages that are not installed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exported = torch.onnx.export(program, dynamo=True, verbose=False)
     if exported is None:
         raise RuntimeError("torch.onnx.export returned nothing")
-    # Weights beside the model: one file cannot hold more than 2 GB of them.
+    # Store weights beside the model, because one file cannot exceed 2 GB.
     exported.save(path, external_data=True)
 
 
@@ -146,7 +146,7 @@ def _providers(device: torch.device, available: list[str]) -> list[str]:
     if device.type != "cuda":
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in available:
-        # The session would run on the CPU instead, and say so in a log only.
+        # The session would silently fall back to the CPU and only log it.
         raise CompilerUnavailableError(
             "The compiler `onnxruntime` cannot run here: the package installed has no CUDA "
             "execution provider (`onnxruntime-gpu` has)."
@@ -155,7 +155,7 @@ def _providers(device: torch.device, available: list[str]) -> list[str]:
 
 
 def _capsule(tensor: torch.Tensor) -> tuple[Any, bool]:
-    """Return the tensor for DLPack and whether its bytes stand for booleans."""
+    """Return a tensor that DLPack supports, and whether its bytes represent booleans."""
     is_bool = tensor.dtype is torch.bool
     tensor = tensor.contiguous()
     return (tensor.view(torch.uint8) if is_bool else tensor).__dlpack__(), is_bool
@@ -163,5 +163,5 @@ def _capsule(tensor: torch.Tensor) -> tuple[Any, bool]:
 
 def _tensor(value: Any) -> torch.Tensor:
     tensor = torch.utils.dlpack.from_dlpack(value.to_dlpack())
-    # DLPack hands booleans over as bytes.
+    # Booleans arrive through DLPack as bytes.
     return tensor.bool() if value.data_type() == "tensor(bool)" else tensor

@@ -25,8 +25,8 @@ from .options import Option
 class OpenVino(Compiler):
     """Convert the exported program and compile it for the CPU.
 
-    By default OpenVINO computes float32 models in bfloat16 where the processor has instructions
-    for it; then a warning says so, and the outputs' `min_t` shows what it costs. `precision="f32"`
+    By default OpenVINO computes float32 models in bfloat16 if the processor supports it. A warning
+    then reports this, and the `min_t` of the outputs shows the loss of precision. `precision="f32"`
     keeps float32.
     """
 
@@ -55,7 +55,7 @@ class OpenVino(Compiler):
         if not self.options["dynamic"]:
             positions = input_positions(program)
             shapes = [list(tensor.shape) for tensor in flat.arguments(example_inputs)]
-            model.reshape({each: shapes[_position(each, positions)] for each in model.inputs})
+            model.reshape({port: shapes[_position(port, positions)] for port in model.inputs})
         config: dict[str, Any] = {
             "INFERENCE_NUM_THREADS": threads(self.options["num_threads"]),
             "PERFORMANCE_HINT": "LATENCY",
@@ -66,12 +66,12 @@ class OpenVino(Compiler):
         self._note_precision(compiled, module)
         check_count(self.name, flat, len(compiled.outputs))
         positions = input_positions(program)
-        order = [_position(each, positions) for each in compiled.inputs]
+        order = [_position(port, positions) for port in compiled.inputs]
         request = compiled.create_infer_request()
 
         def run(**inputs: Any) -> Any:
             tensors = flat.arguments(inputs)
-            request.infer([_to_openvino(tensors[each]) for each in order])
+            request.infer([_to_openvino(tensors[index]) for index in order])
             return flat.rebuild(
                 [_to_torch(request.get_output_tensor(i)) for i in range(len(compiled.outputs))]
             )
@@ -80,13 +80,13 @@ class OpenVino(Compiler):
 
     def _note_precision(self, compiled: Any, module: Any) -> None:
         used = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
-        dtypes = {each.dtype for each in getattr(module, "parameters", list)()}
+        dtypes = {parameter.dtype for parameter in getattr(module, "parameters", list)()}
         if used in ("bf16", "f16") and (torch.float32 in dtypes or not dtypes):
             self.warnings.append(f"precision: float32 is computed in {used}")
 
 
 def _position(node: Any, positions: Mapping[str, int]) -> int:
-    """Return which tensor argument a model's input stands for; conversion may drop some."""
+    """Return the position of the tensor argument behind a model input; conversion may drop some."""
     return next(positions[name] for name in sorted(node.get_names()) if name in positions)
 
 
@@ -100,9 +100,9 @@ def _to_openvino(tensor: torch.Tensor) -> Any:
 
 
 def _to_torch(tensor: Any) -> torch.Tensor:
-    """Return a copy: the next call writes into the same memory."""
+    """Return a copy, because the next call overwrites the same memory."""
     if tensor.get_element_type().get_type_name() == "bf16":
-        # NumPy has no bfloat16: the array has another dtype of the same width.
+        # NumPy has no bfloat16, so the array has another dtype of the same width.
         bits = torch.from_numpy(tensor.data.copy()).view(torch.bfloat16)
         return bits.reshape(tuple(tensor.shape))
     return torch.from_numpy(tensor.data.copy())

@@ -1,4 +1,4 @@
-"""Options of compilers: declared, checked, and read from the command line."""
+"""Declaration, checking and command-line parsing of compiler options."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..errors import CompilerError
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its default, what it means, and the accepted values if they are few.
+    """An option: its default, its meaning, and its allowed values if there are few.
 
-    A value has the type of the default; where the default is None it is None or text.
+    A value has the type of the default; if the default is None, it is None or a string.
     """
 
     default: Any
@@ -23,7 +23,7 @@ class Option:
     choices: tuple[Any, ...] = ()
 
     def problem(self, value: Any) -> str:
-        """Say what is wrong with `value`, or return ""."""
+        """Describe what is wrong with `value`, or return "" if it is valid."""
         if self.choices:
             accepted = ", ".join(json.dumps(choice) for choice in self.choices)
             return "" if value in self.choices else f"it has to be one of {accepted}"
@@ -37,10 +37,10 @@ class Option:
 def check_options(
     compiler: str, table: Mapping[str, Option], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return all options of a compiler, those not given at their defaults.
+    """Return all options of a compiler, with defaults for those that are not in `options`.
 
     Raises:
-        CompilerError: an option is unknown or has a value that it does not accept.
+        CompilerError: An option is unknown or has a value that it does not accept.
 
     >>> check_options("mine", {"level": Option(1, "How hard to try.")}, {"level": 3})
     {'level': 3}
@@ -60,9 +60,9 @@ def check_options(
 
 
 def resolve_paths(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with paths as another working directory needs them.
+    """Make paths in options absolute, so that they are valid in another working directory.
 
-    A text with a slash in it, or one that begins with `~`, is a path where something lies there.
+    A string that contains a slash or begins with `~` is a path if a file or directory exists there.
 
     >>> resolve_paths({"cache": "/tmp/../tmp", "mode": "max-autotune", "level": 3})
     {'cache': '/tmp', 'mode': 'max-autotune', 'level': 3}
@@ -76,12 +76,13 @@ def _resolved(value: Any) -> Any:
     try:
         path = Path(value).expanduser()
         return str(path.resolve()) if path.exists() else value
-    except (OSError, RuntimeError, ValueError):  # no name of a file at all
+    except (OSError, RuntimeError, ValueError):  # not a valid path
         return value
 
 
 def parse_options(settings: Iterable[str]) -> dict[str, Any]:
-    """Read `name=value` settings; a value is JSON, or else the text itself.
+    """Parse `name=value` settings. A value is parsed as JSON, or kept as a string if it is not
+    JSON.
 
     >>> parse_options(["mode=max-autotune", "freezing=true"])
     {'mode': 'max-autotune', 'freezing': True}

@@ -1,4 +1,4 @@
-"""What the compilers of paddle share: availability, version, and layers that take tensors only."""
+"""Common parts of the Paddle compilers: availability, version, and tensor-only layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DISTRIBUTIONS = ("paddlepaddle", "paddlepaddle-gpu")
 
 
 class PaddleCompiler(Compiler):
-    """Base of the compilers for samples of paddle."""
+    """Base class of the compilers for Paddle samples."""
 
     framework: ClassVar[str] = "paddle"
     package: ClassVar[str] = "paddlepaddle"
@@ -24,7 +24,7 @@ class PaddleCompiler(Compiler):
 
     @classmethod
     def version(cls) -> str:
-        """Return the version of paddle, whichever distribution is installed, or ""."""
+        """Return the version of the installed Paddle distribution, or ""."""
         for distribution in DISTRIBUTIONS:
             try:
                 return importlib.metadata.version(distribution)
@@ -34,9 +34,9 @@ class PaddleCompiler(Compiler):
 
 
 class StaticProgram:
-    """A module traced by `paddle.jit.to_static`, called with its inputs by name.
+    """A module traced by `paddle.jit.to_static` and called with its inputs by name.
 
-    The program takes the tensors among the inputs, without those in `left_out`, and gives a flat
+    The program takes the tensors among the inputs, except those in `left_out`, and returns a flat
     tuple of tensors. Other inputs are fixed at their example values.
     """
 
@@ -64,7 +64,7 @@ class StaticProgram:
         @paddle.jit.not_to_static
         def flatten(outputs: Any) -> Any:
             structures.append(outputs)
-            # None at the end, because paddle adds a list around a single output.
+            # The trailing None prevents Paddle from wrapping a single output in a list.
             return (*_tensors(outputs), None)
 
         class Call(paddle.nn.Layer):
@@ -72,7 +72,8 @@ class StaticProgram:
                 super().__init__()
                 self.module = module
                 for index, name in enumerate(left_out):
-                    # Operators that no output needs may take it; a program has to know it then.
+                    # Operators that no output depends on may use this tensor, so the program must
+                    # contain it.
                     self.register_buffer(f"left_out_{index}", example_inputs[name])
 
             def forward(self, tensors: Any) -> Any:
@@ -98,10 +99,10 @@ class StaticProgram:
         return self.rebuild(self.static(self.arguments(inputs)))
 
     def arguments(self, inputs: Mapping[str, Any]) -> list[Any]:
-        """Return the tensors of a call by name, in the order in which they were traced.
+        """Return the input tensors of a call in the order in which they were traced.
 
         Raises:
-            FixedInputError: an input that was fixed when compiling has another value now.
+            FixedInputError: An input differs from the value fixed at compilation.
         """
         for name, value in self.fixed.items():
             if name not in self.left_out and inputs[name] != value:
@@ -112,7 +113,7 @@ class StaticProgram:
         return [inputs[name] for name in self.tensor_names]
 
     def fixed_inputs(self, example_inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the sizes and numbers that were traced; see `Compiler.fixed_inputs`."""
+        """Return the traced sizes and numbers; see `Compiler.fixed_inputs`."""
         return {
             name: value if name in self.fixed else tuple(value.shape)
             for name, value in example_inputs.items()
@@ -120,46 +121,46 @@ class StaticProgram:
         }
 
     def rebuild(self, tensors: Iterable[Any]) -> Any:
-        """Return the outputs in the structure of the module's own, out of the flat tensors."""
+        """Rebuild the module's output structure from the flat tensors."""
         return _fill(self.structure, iter(tensors))
 
     def unused_inputs(self) -> list[str]:
         """Return the names of the inputs on which no output depends."""
-        seen: set[int] = set()
+        visited: set[int] = set()
         pending = _tensors(self.traced.outputs)
         while pending:
             value = pending.pop()
-            # By `hash()`, because `==` between two values would add an operator.
-            if value.initialized() and value.hash() not in seen:
-                seen.add(value.hash())
+            # Compare hashes, because `==` between two values would add an operator.
+            if value.initialized() and value.hash() not in visited:
+                visited.add(value.hash())
                 pending += value.get_defining_op().operands_source()
         pairs = zip(self.tensor_names, _tensors(self.traced.inputs), strict=True)
-        return [name for name, value in pairs if value.hash() not in seen]
+        return [name for name, value in pairs if value.hash() not in visited]
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Ignore the warnings that paddle gives of its own functions while it traces and saves."""
+    """Suppress the warnings about Paddle's own functions while it traces and saves."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def _tensors(structure: Any) -> list[Any]:
-    """Return the tensors, or values of a program, in nested lists, tuples and dictionaries."""
+    """Return the tensors, or program values, in nested lists, tuples and dictionaries."""
     if isinstance(structure, dict):
         structure = tuple(structure.values())
     if isinstance(structure, list | tuple):
-        return [leaf for each in structure for leaf in _tensors(each)]
+        return [leaf for item in structure for leaf in _tensors(item)]
     return [structure] if _is_tensor(structure) else []
 
 
 def _fill(structure: Any, tensors: Iterator[Any]) -> Any:
-    """Return `structure` with the next of `tensors` in the place of each of its own."""
+    """Return `structure` with its tensors replaced by those of `tensors`, in order."""
     if isinstance(structure, dict):
-        return {key: _fill(each, tensors) for key, each in structure.items()}
+        return {key: _fill(item, tensors) for key, item in structure.items()}
     if isinstance(structure, list | tuple):
-        return type(structure)([_fill(each, tensors) for each in structure])
+        return type(structure)([_fill(item, tensors) for item in structure])
     return next(tensors) if _is_tensor(structure) else structure
 
 

@@ -1,4 +1,4 @@
-"""CINN, paddle's compiler: fuses and generates code for programs that `to_static` traced."""
+"""CINN, Paddle's compiler: fuses programs traced by `to_static` and generates their code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PaddleCinn(PaddleToStatic):
 
     @classmethod
     def is_available(cls) -> tuple[bool, str]:
-        """Tell whether the installed paddle has CINN, which CPU wheels lack."""
+        """Return whether the installed Paddle includes CINN, which CPU wheels lack."""
         is_installed, reason = super().is_available()
         if not is_installed:
             return False, reason

@@ -1,4 +1,4 @@
-"""No compiler for paddle: the baseline against itself."""
+"""The Paddle baseline as its own candidate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .paddle_base import PaddleCompiler
 
 
 class PaddleEager(PaddleCompiler):
-    """Return the layer as it is."""
+    """Return the layer unchanged."""
 
     name = "paddle-eager"
 

@@ -1,4 +1,4 @@
-"""Paddle Inference: the saved program, rewritten by passes for inference, under its predictor."""
+"""Paddle Inference: a saved program, optimised by inference passes and run by its predictor."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .options import Option
 from .paddle_base import PaddleCompiler, StaticProgram, quiet
 
 _POOL_MIB = 256
-"""Memory that the predictor takes on a GPU at once; it takes more when it needs it."""
+"""Initial GPU memory pool of the predictor, which grows on demand."""
 
 
 class PaddleInference(PaddleCompiler):
-    """Trace, save and load as a predictor, which applies its passes while it loads."""
+    """Trace, save and load as a predictor, which optimises the program on loading."""
 
     name = "paddle-inference"
     option_table: ClassVar[Mapping[str, Option]] = {
@@ -32,7 +32,7 @@ class PaddleInference(PaddleCompiler):
 
         program = StaticProgram(module, example_inputs)
         unused = program.unused_inputs()
-        if unused:  # a saved program may not have any
+        if unused:  # a saved program must not have unused inputs
             program = StaticProgram(module, example_inputs, left_out=unused)
         self.fixed_inputs = program.fixed_inputs(example_inputs)
         with tempfile.TemporaryDirectory(prefix="graphnet-paddle-") as folder, quiet():
@@ -51,7 +51,7 @@ class PaddleInference(PaddleCompiler):
                 else:
                     config.disable_mkldnn()
             predictor = inference.create_predictor(config)
-        # The names end in the numbers of the tensors.
+        # The names end with the positions of the tensors.
         order = [int(name.rpartition("_")[2]) for name in predictor.get_input_names()]
 
         def run(**inputs: Any) -> Any:

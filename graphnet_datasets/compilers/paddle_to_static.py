@@ -1,4 +1,4 @@
-"""`paddle.jit.to_static`: the layer as a program of paddle's IR, run by its executor."""
+"""`paddle.jit.to_static`: the layer as a program in Paddle's IR, run by its executor."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .paddle_base import PaddleCompiler, StaticProgram
 
 
 class PaddleToStatic(PaddleCompiler):
-    """Trace into one program; the PIR executor runs it.
+    """Trace into one program that the PIR executor runs.
 
-    The executor chooses kernels and builds its instructions in its first call, so one call is made
-    while compiling. Whatever it raises comes again, and counts, when the run makes its first call.
+    The executor selects kernels and builds its instructions in its first call, so compilation
+    includes one call. An error there is ignored because the first call of the run raises it again.
     """
 
     name = "paddle-to-static"

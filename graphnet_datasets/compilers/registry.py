@@ -1,8 +1,8 @@
-"""The compilers that can be named: built in, registered, from entry points, or `module:attribute`.
+"""Compiler lookup by name: built in, registered, from an entry point, or `module:attribute`.
 
-A compiler is handed to other processes by its reference, `module:attribute` or
-`/path/to/file.py:attribute`, and its options; so what is registered has to be found by a name.
-Only names that the user typed or installed are imported, never one out of data.
+Other processes receive a compiler as a reference (`module:attribute` or
+`/path/to/file.py:attribute`) and its options, so a registered compiler must be importable. Only
+names that the user typed or installed are imported, never names from data.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Factory = TypeVar("_Factory", bound=Callable[..., Any])
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Entry:
-    """A compiler that can be named, and the reference under which any process finds it."""
+    """A compiler's name and the reference from which any process can import it."""
 
     name: str
     framework: str
@@ -51,8 +51,8 @@ class Entry:
         """Import the compiler's class.
 
         Raises:
-            CompilerUnavailableError: the framework is not installed.
-            CompilerError: the reference leads to nothing that is a compiler.
+            CompilerUnavailableError: The framework is not installed.
+            CompilerError: The reference does not lead to a compiler.
         """
         if not framework_named(self.framework).is_installed:
             raise CompilerUnavailableError(
@@ -68,14 +68,14 @@ _registered: dict[tuple[str, str], Entry] = {}
 def register_compiler(
     name: str, factory: Any = None, *, framework: str = "torch", replace: bool = False
 ) -> Any:
-    """Make a compiler known by `name`; also a decorator, `@register_compiler("mine")`.
+    """Register a compiler under `name`; also a decorator, `@register_compiler("mine")`.
 
     `factory` is a subclass of `Compiler`, a function `(module, example_inputs, **options)` that
-    returns the compiled callable, or a reference to either as text. It has to stand at the top of
-    a module or of a script, since the processes that run it import it from there.
+    returns the compiled callable, or a reference to either as a string. It must be at the top level
+    of a module or script, because worker processes import it from there.
 
     Raises:
-        CompilerError: the name is taken, or the factory cannot be found by a reference.
+        CompilerError: The name is taken, or the factory has no reference.
     """
     if factory is None:
 
@@ -96,7 +96,7 @@ def register_compiler(
 
 
 def list_entries() -> tuple[Entry, ...]:
-    """Return every compiler that can be named: built in, from entry points, registered."""
+    """Return every named compiler: built in, from entry points, and registered."""
     entries = _builtin_entries()
     for entry in _entry_points():
         entries.setdefault((entry.framework, entry.name), entry)
@@ -104,24 +104,24 @@ def list_entries() -> tuple[Entry, ...]:
 
 
 def find_entry(name: str, framework: str = "torch") -> Entry:
-    """Return the compiler of that name, or the one that `module:attribute` refers to.
+    """Return the compiler with this name or this `module:attribute` reference.
 
     Raises:
-        UnknownCompilerError: there is none; the message lists those that there are.
+        UnknownCompilerError: No such compiler exists; the message lists the known names.
     """
     if ":" in name:
         return Entry(name.rpartition(":")[2], framework, name, "reference")
     key = (framework, name)
     entry = _registered.get(key) or _builtin_entries().get(key)
     if entry is None:
-        found = [each for each in _entry_points() if (each.framework, each.name) == key]
-        entry = found[0] if found else None
+        matches = [item for item in _entry_points() if (item.framework, item.name) == key]
+        entry = matches[0] if matches else None
     if entry is None:
         if name.endswith(".py"):
             raise UnknownCompilerError(
                 f"`{name}` is a file. Name the compiler in it too, as in `{name}:MyCompiler`."
             )
-        known = sorted({each.name for each in list_entries() if each.framework == framework})
+        known = sorted({item.name for item in list_entries() if item.framework == framework})
         raise UnknownCompilerError(
             f"There is no compiler `{name}` for {framework}.{did_you_mean(name, known)} There are: "
             f"{', '.join(known)}. "
@@ -131,9 +131,9 @@ def find_entry(name: str, framework: str = "torch") -> Entry:
 
 
 def is_installed(name: str) -> bool:
-    """Return False for `module:attribute` and files, which `find_entry` would import.
+    """Return whether `name` is a known name; always False for `module:attribute` and files.
 
-    Names that come from records must pass this test.
+    Unlike `find_entry`, this imports nothing. Names from records must pass this check.
 
     >>> is_installed("inductor"), is_installed("evil.py:compile"), is_installed("os:system")
     (True, False, False)
@@ -142,13 +142,13 @@ def is_installed(name: str) -> bool:
 
 
 def resolve_name(name: str) -> str:
-    """Return the name under which a process with another working directory finds a compiler.
+    """Return a name that also works in a process with another working directory.
 
-    A path to a file becomes absolute, and so does a module beside the working directory that
-    Python would find only there (`my_compiler:Mine` for `./my_compiler.py`). Other names stay.
+    A path to a file becomes absolute. So does a module that Python would only find in the working
+    directory (`my_compiler:Mine` for `./my_compiler.py`). Other names do not change.
 
     Raises:
-        CompilerError: there is no such file.
+        CompilerError: The file does not exist.
 
     >>> resolve_name("inductor"), resolve_name("graphnet_datasets.compilers.eager:Eager")
     ('inductor', 'graphnet_datasets.compilers.eager:Eager')
@@ -171,7 +171,7 @@ def resolve_name(name: str) -> str:
 
 
 def _is_found(package: str) -> bool:
-    """Return whether worker processes, which ignore the working directory, find a package."""
+    """Return whether worker processes, which ignore the working directory, can find a package."""
     if package in sys.builtin_module_names:
         return True
     try:
@@ -183,12 +183,12 @@ def _is_found(package: str) -> bool:
 def make_compiler(
     name: str, framework: str = "torch", options: Mapping[str, Any] | None = None
 ) -> Compiler:
-    """Return a compiler that is ready for one run.
+    """Return a new compiler instance for one run.
 
     Raises:
-        UnknownCompilerError: there is no compiler of that name for the framework.
-        CompilerUnavailableError: it cannot run on this machine; the message says why.
-        CompilerError: an option is unknown or has a value that it does not accept.
+        UnknownCompilerError: The framework has no compiler with this name.
+        CompilerUnavailableError: The compiler cannot run on this machine; the message says why.
+        CompilerError: An option is unknown or has a value that it does not accept.
     """
     compiler = find_entry(name, framework).load()
     is_available, reason = compiler.is_available()
@@ -198,7 +198,7 @@ def make_compiler(
 
 
 def _builtin_entries() -> dict[tuple[str, str], Entry]:
-    # A framework that a package adds has the control that every framework has.
+    # Every framework has the eager baseline, including frameworks that a package adds.
     added = [(framework, "eager", "eager:Eager") for framework in framework_entry_points()]
     return {
         (framework, name): Entry(name, framework, f"{__package__}.{reference}", "built in")
@@ -207,7 +207,7 @@ def _builtin_entries() -> dict[tuple[str, str], Entry]:
 
 
 def _entry_points() -> list[Entry]:
-    """Return the entry points' compilers; the framework stands before a dot, `paddle.mine`."""
+    """Return the compilers of entry points; a prefix names the framework, as in `paddle.mine`."""
     entries = []
     for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
         framework, dot, name = point.name.rpartition(".")
@@ -220,7 +220,7 @@ def reference_of(factory: Any) -> str:
     """Return the reference to a function or class at the top of a module or script.
 
     Raises:
-        CompilerError: it is defined elsewhere, or interactively.
+        CompilerError: It is defined elsewhere or interactively.
 
     >>> from graphnet_datasets.compilers.eager import Eager
     >>> reference_of(Eager)
@@ -228,7 +228,7 @@ def reference_of(factory: Any) -> str:
     """
     module = sys.modules.get(getattr(factory, "__module__", ""))
     name = getattr(factory, "__qualname__", "")
-    # A decorator runs before the name of what it decorates is bound.
+    # While a decorator runs, the name of the decorated object is not bound yet.
     is_top_level = name.isidentifier() and getattr(module, name, factory) is factory
     if module is None or not is_top_level:
         raise CompilerError(
@@ -251,12 +251,13 @@ def reference_of(factory: Any) -> str:
 def import_reference(
     reference: str, *, kind: str = "compiler", error_type: type[GraphNetError] = CompilerError
 ) -> Any:
-    """Return what `module:attribute` or `/path/to/file.py:attribute` refers to.
+    """Import the object behind `module:attribute` or `/path/to/file.py:attribute`.
 
-    Only for references that the user typed or installed. `kind` is what messages call it.
+    Use this only for references that the user typed or installed. Messages call the object a
+    `kind`.
 
     Raises:
-        CompilerError: it cannot be imported; with `error_type` that instead.
+        CompilerError: The import fails; `error_type` replaces this class.
     """
     module_name, _, attribute = reference.rpartition(":")
     try:
@@ -281,18 +282,22 @@ def import_reference(
 
 
 def _import_file(path: Path) -> Any:
-    """Import a file with what it takes from beside it: as Python runs it as a script.
+    """Import a file and let it import from its own directory, as if Python ran it as a script.
 
-    One that lies in a package is imported as the module that it is there.
+    A file in a package is imported as a module of that package.
     """
     path = path.resolve()
     base = directory_of_package(path)
     if str(base) not in sys.path:
-        sys.path.append(str(base))  # last: a name of an installed package stays that package
+        sys.path.append(str(base))  # last, so that installed packages take precedence
     if base != path.parent:
         name = ".".join(path.with_suffix("").relative_to(base).parts)
-        found = importlib.util.find_spec(name)
-        if found is not None and found.origin and Path(found.origin).resolve() == path:
+        module_spec = importlib.util.find_spec(name)
+        if (
+            module_spec is not None
+            and module_spec.origin
+            and Path(module_spec.origin).resolve() == path
+        ):
             return importlib.import_module(name)
     digest = hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
     name = f"graphnet_datasets_compiler_{digest}"
@@ -326,7 +331,7 @@ def _compiler_of_function(
     function: Callable[..., Any], compiler_name: str, compiler_framework: str
 ) -> type[Compiler]:
     class FunctionCompiler(Compiler):
-        """A compiler that is a function of the module, the example inputs and options."""
+        """A compiler that calls a function of the module, the example inputs and options."""
 
         name = compiler_name
         framework = compiler_framework

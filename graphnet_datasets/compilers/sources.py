@@ -1,9 +1,8 @@
-"""What a compiler's own code is: a hash of its file and of what it imports from beside it.
+"""Hashes of a compiler's source: its file and the neighbouring files that it imports.
 
-A compiler that somebody is working on keeps its name and its version while it changes, and figures
-of the one before must not pass for those of the one after. Files are found by reading import
-statements, not by running them, so that the hash depends on nothing but the files. Other packages
-are identified by their versions.
+During development a compiler changes while its name and version stay the same, and results of the
+old code must not be taken for results of the new code. Import statements are read, not executed, so
+that the hash depends only on the files. Other packages are identified by their versions.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ _MOST_FILES = 10_000
 def source_hash(reference: str) -> str:
     """Return a hash of the source behind `module:attribute` or `/path/to/file.py:attribute`.
 
-    Of a module it covers the module, the packages that it lies in, and what those import out of the
-    same top-level package, at whatever depth and also within functions; of a file, what it imports
-    out of the file's directory. A file in a package is hashed as the module that it is: whether it
-    is named by its path or by its module depends on how the program was started. Compiled extension
-    modules count with their bytes. "" where there are no files, as for a module in an archive.
+    For a module, the hash covers the module, its parent packages and everything that they import
+    from the same top-level package, at any depth and also within functions. For a file, it covers
+    imports from the file's directory. A file in a package is hashed as a module of that package,
+    because the reference to it depends on how the program was started. Compiled extension modules
+    contribute their bytes. Returns "" if there are no files, as for a module in an archive.
 
     >>> source_hash("graphnet_datasets.compilers.sources:source_hash") == source_hash(
     ...     "graphnet_datasets.compilers.sources:_find"
@@ -59,8 +58,8 @@ def source_hash(reference: str) -> str:
         for imported in _imports(files[name], package):
             if top is not None and imported.partition(".")[0] == top:
                 pending.extend(_with_parents(imported, base))
-            elif root is not None and (found := _beside(root, imported)) is not None:
-                pending.append((imported, found))
+            elif root is not None and (imported_path := _beside(root, imported)) is not None:
+                pending.append((imported, imported_path))
     if not files:
         return ""
     digest = hashlib.blake2b(digest_size=8)
@@ -70,7 +69,7 @@ def source_hash(reference: str) -> str:
 
 
 def directory_of_package(path: Path) -> Path:
-    """Return the directory in which the outermost package around a file lies, or else its own."""
+    """Return the directory that contains the outermost package around a file, or the file's own."""
     base = path.parent
     while base != base.parent and (base / "__init__.py").is_file():
         base = base.parent
@@ -78,7 +77,7 @@ def directory_of_package(path: Path) -> Path:
 
 
 def _with_parents(module: str, base: Path | None = None) -> Iterator[tuple[str, Path]]:
-    """Yield a module and the packages that it lies in, each with its file, found below `base`."""
+    """Yield a module and its parent packages, each with its file, found below `base`."""
     parts = module.split(".")
     for length in range(1, len(parts) + 1):
         name = ".".join(parts[:length])
@@ -88,7 +87,7 @@ def _with_parents(module: str, base: Path | None = None) -> Iterator[tuple[str, 
 
 
 def _find(module: str) -> Path | None:
-    """Return the file of a module without importing it or a package around it."""
+    """Return the file of a module without importing the module or its parent packages."""
     places = None
     spec = None
     parts = module.split(".")
@@ -97,14 +96,14 @@ def _find(module: str) -> Path | None:
         loaded = sys.modules.get(name)
         spec = getattr(loaded, "__spec__", None)
         if length > 1 and places is None:
-            return None  # what a module holds is not a file; without places all of sys.path counts
+            return None  # an attribute; `places=None` would search all of sys.path
         if spec is None:
             try:
                 spec = importlib.machinery.PathFinder.find_spec(name, places)
                 if spec is None and length == 1:
-                    spec = importlib.util.find_spec(name)  # an editable install has a finder
+                    spec = importlib.util.find_spec(name)  # handles editable installs
             except (ImportError, KeyError, ValueError):
-                return None  # a KeyError: a namespace whose parent is not imported
+                return None  # KeyError: a namespace package whose parent is not imported
         if spec is None:
             return None
         places = spec.submodule_search_locations
@@ -113,7 +112,7 @@ def _find(module: str) -> Path | None:
 
 
 def _beside(root: Path, module: str) -> Path | None:
-    """Return the file of a module that lies in the directory `root`."""
+    """Return the file of a module in the directory `root`."""
     place = root.joinpath(*module.split("."))
     for path in (place.with_suffix(".py"), place / "__init__.py"):
         if path.is_file():
@@ -122,7 +121,7 @@ def _beside(root: Path, module: str) -> Path | None:
 
 
 def _imports(source: bytes, package: str) -> Iterator[str]:
-    """Yield the absolute names that a module imports; what is imported from one may be a module."""
+    """Yield the absolute names that a module imports, including names that may be submodules."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):

@@ -14,9 +14,9 @@ from .options import Option
 
 
 class TensorRT(DynamoCompiler):
-    """Engines for what TensorRT supports, torch for the rest.
+    """Engines for the operators that TensorRT supports, torch for the rest.
 
-    What is left to torch shows as a warning with its share of the operators.
+    A warning reports the share of operators that torch runs.
     """
 
     name = "tensorrt"
@@ -37,7 +37,7 @@ class TensorRT(DynamoCompiler):
         options = {
             "enabled_precisions": {torch.float32, dtype[self.options["precision"]]},
             "min_block_size": self.options["min_block_size"],
-            # Otherwise float32 is computed in TF32.
+            # By default float32 is computed in TF32.
             "disable_tf32": True,
         }
         total = count_operators(graph)
@@ -49,10 +49,10 @@ class TensorRT(DynamoCompiler):
     def _note_share_left_to_torch(self, compiled: Any, total: int) -> None:
         if not isinstance(compiled, torch.fx.GraphModule):
             return
-        left = sum(
+        num_left = sum(
             count_operators(part)
             for name, part in compiled.named_children()
             if not name.startswith("_run_on_acc")
         )
         if total:
-            self.note_fallback(min(1.0, left / total))
+            self.note_fallback(min(1.0, num_left / total))

@@ -1,4 +1,4 @@
-"""TorchScript: the module is traced and handed to the graph executor of TorchScript."""
+"""TorchScript: traces the module and runs it with TorchScript's graph executor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import Option
 class TorchScript(Compiler):
     """Trace; then, by default, freeze and optimise for inference.
 
-    The executor specialises in its first calls, which the warm-up covers.
+    The executor specialises during its first calls, which belong to the warm-up.
     """
 
     name = "torchscript"
@@ -32,8 +32,8 @@ class TorchScript(Compiler):
         flat = FlatModule(module, example_inputs).eval()
         self.fixed_inputs = flat.fixed_inputs
         with warnings.catch_warnings():
-            # TorchScript is deprecated and warns so; and that a trace fixes what depends on
-            # values or shapes is why its outputs are compared with those of eager.
+            # Ignore the deprecation warning, and warnings that a trace fixes values or shapes: the
+            # comparison with eager detects wrong outputs.
             warnings.simplefilter("ignore")
             traced: Any = torch.jit.trace(
                 flat, flat.arguments(example_inputs), check_trace=False, strict=False

@@ -1,4 +1,4 @@
-"""Apache TVM: the exported program as Relax, compiled by LLVM."""
+"""Apache TVM: an exported program translated to Relax and compiled by LLVM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import Option
 
 
 class Tvm(Compiler):
-    """Translate to Relax and lower it by the `zero` pipeline, which tunes nothing."""
+    """Translate to Relax and lower with the `zero` pipeline, without tuning."""
 
     name = "tvm"
     package = "apache-tvm"
@@ -30,13 +30,13 @@ class Tvm(Compiler):
     }
 
     lowered: Any = None
-    """The module of TVM that the last compilation generated code from."""
+    """The TVM module from which the last compilation generated code."""
 
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
         num_threads = threads(self.options["num_threads"])
-        # Read when TVM is imported.
+        # TVM reads this on import.
         os.environ["TVM_NUM_THREADS"] = str(num_threads)
         tvm: Any = importlib.import_module("tvm")
         relax: Any = importlib.import_module("tvm.relax")
@@ -61,28 +61,29 @@ class Tvm(Compiler):
         return run
 
     def lower(self, tvm: Any, graph: Any, target: Any) -> Any:
-        """Return what code is generated from: `graph`, fused and with a schedule for each part."""
+        """Return `graph` fused and with a schedule for each part, ready for code generation."""
         del tvm
         return lowered(graph, target)
 
 
 def _aligned(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor as TVM takes it: contiguous, and beginning at a multiple of 64 bytes."""
+    """Return a tensor with TVM's required layout: contiguous and aligned to 64 bytes."""
     tensor = tensor.contiguous()
     return tensor if tensor.data_ptr() % ALIGNMENT_BYTES == 0 else tensor.clone()
 
 
 ALIGNMENT_BYTES = 64
 PIPELINE = "zero"
-"""The passes of TVM that every compiler here runs and tuning cuts its tasks behind: legalise, fold
-constants, fuse. `DecomposeOpsForInference` is not among them: it makes the inference form of every
-batch norm, also of those that normalise by the batch."""
+"""The TVM passes that every compiler here runs, and after which tuning extracts tasks: legalise,
+fold constants, fuse. `DecomposeOpsForInference` is excluded because it converts every batch norm to
+inference form, including those that normalise by batch statistics.
+"""
 
 
 def tvm_target(mcpu: str = "native", num_threads: int = 1) -> Any:
-    """Return the target of TVM for this processor, or the one that LLVM calls `mcpu`.
+    """Return the TVM target for this processor or for LLVM's processor name `mcpu`.
 
-    The number of threads belongs to it: schedules are made for it.
+    The target includes the number of threads because schedules depend on it.
     """
     tvm: Any = importlib.import_module("tvm")
     if mcpu == "native":
@@ -91,13 +92,13 @@ def tvm_target(mcpu: str = "native", num_threads: int = 1) -> Any:
 
 
 def native_processor() -> str:
-    """Return this machine's processor, as LLVM names it."""
+    """Return LLVM's name of this machine's processor."""
     tvm: Any = importlib.import_module("tvm")
     return str(tvm.get_global_func("target.llvm_get_system_cpu")())
 
 
 def to_relax(program: torch.export.ExportedProgram) -> Any:
-    """Return an exported program as a module of Relax; weights stay its arguments."""
+    """Translate an exported program to a Relax module whose weights are arguments."""
     frontend: Any = importlib.import_module("tvm.relax.frontend.torch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,7 +106,7 @@ def to_relax(program: torch.export.ExportedProgram) -> Any:
 
 
 def lowered(graph: Any, target: Any) -> Any:
-    """Return `graph` after the passes of `PIPELINE`, with schedules of the current database."""
+    """Return `graph` after the passes of `PIPELINE`, with schedules from the current database."""
     relax: Any = importlib.import_module("tvm.relax")
     with target:
         return relax.get_pipeline(PIPELINE)(graph)

@@ -27,6 +27,6 @@ class Xla(DynamoCompiler):
         return lookup_backend("openxla")(graph, list(example_inputs))
 
     def synchronize(self) -> None:
-        """Wait for the device: XLA's tensors are lazy."""
+        """Wait for the device, because XLA tensors are lazy."""
         torch_xla: Any = importlib.import_module("torch_xla")
         torch_xla.sync(wait=True)
