@@ -1,7 +1,7 @@
-"""From a traced `torch.fx` graph to a `Sample`: nodes, arguments, results and outputs.
+"""Conversion of a traced `torch.fx` graph to a `Sample`.
 
-The same conversion serves dynamo's graphs and exported ones. What a placeholder is bound to (a
-weight, a data input, a symbol) is the tracer's knowledge and comes in as `Binding`s.
+Graphs from dynamo and from export are converted alike. The tracer supplies a `Binding` for each
+placeholder, which may be a weight, a data input or a symbol.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .symbolic import SymbolTable, UnknownSizeError
 from .targets import attribute, items, plain_name, qualified_name
 
 _NO_COMPUTATION = frozenset({"_log_api_usage_once", "lazy_load_decompositions"})
-"""Calls that dynamo records although they compute nothing: they only touch the process's state."""
+"""Calls that dynamo records although they compute nothing and only change process state."""
 
 _AUTOGRAD_FUNCTION = "autograd_function_apply"
 
@@ -38,20 +38,20 @@ _INLINED = frozenset(
         _AUTOGRAD_FUNCTION,
     }
 )  # fmt: skip
-"""Higher-order operators that run their body once, as it stands: the body takes their place."""
+"""Higher-order operators that run their body exactly once; the body is inlined in their place."""
 
 
 _NODE_NAME = re.compile(r" on node '\w+'")
 _UNBACKED = re.compile(r"\bu\d+\b")
-"""A symbol for a size that depends on data, numbered by the tracer."""
+"""A symbol for a data-dependent size, numbered by the tracer."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Binding:
-    """What the tracer knows of a placeholder.
+    """Origin and contents of a placeholder.
 
-    `values` is the real tensor that it is bound to, or None where there is none (weights without
-    values); then `statistics` stands for it. `number` is the value of a Python scalar.
+    `values` is the bound tensor, or None for a weight without elements, which has `statistics`
+    instead. `number` is the value of a Python scalar.
     """
 
     role: Role
@@ -62,16 +62,16 @@ class Binding:
 
 
 def record(binding: Binding) -> tuple[Statistics | None, bytes | None]:
-    """Return the statistics of a tensor, and its elements if a sample has to store them."""
+    """Return the statistics of a tensor, and its elements if the sample must store them."""
     if binding.values is None:
         return binding.statistics, None
-    with unset_fake_temporarily():  # or a capture without weights would fake these too
+    with unset_fake_temporarily():  # a capture without weights would make these tensors fake
         return measure(binding.values), elements_to_store(binding.values, binding.role)
 
 
 @dataclasses.dataclass(frozen=True)
 class Naming:
-    """What the graph does not say of itself and its sample must: id, task and provenance."""
+    """Id, task and provenance of a sample, which the graph does not contain."""
 
     id: str
     task: Task
@@ -82,15 +82,15 @@ class Naming:
 class Conversion:
     """A sample, and the origin of its inputs in the traced graph.
 
-    `sources` has one entry per input: the position of the placeholder whose argument it takes, or
-    the constant that the graph holds.
+    `sources` has one entry per input: the index of the placeholder it comes from, or a constant
+    tensor of the graph.
     """
 
     sample: Sample
     sources: tuple[int | torch.Tensor, ...]
 
     def bind(self, arguments: Sequence[Any]) -> dict[str, Any]:
-        """Return the inputs of the sample by name, from the arguments of the traced graph."""
+        """Map the arguments of the traced graph to the sample's inputs by name."""
         return {
             name: arguments[source] if isinstance(source, int) else source
             for name, source in zip(self.sample.input_names, self.sources, strict=True)
@@ -108,13 +108,13 @@ def convert(
 ) -> Conversion:
     """Convert `graph_module` to a sample.
 
-    `bindings` has one entry per placeholder, in order. `value_key` names the entry of `node.meta`
-    that holds a node's fake result (dynamo: `example_value`, export: `val`). `module_path` turns a
-    node's module stack into a dotted path. `outputs` picks among the graph's outputs.
+    `bindings` has one entry per placeholder, in order. `value_key` is the `node.meta` key of a
+    node's fake result (`example_value` for dynamo, `val` for export). `module_path` converts a
+    node's module stack to a dotted path. `outputs` selects outputs of the graph by index.
 
     Raises:
-        CaptureError: the graph calls something that is not in the operator table, or holds an
-            argument that a sample cannot.
+        CaptureError: If the graph calls an unknown operator, or has an argument that a sample
+            cannot store.
     """
     return _Converter(graph_module, naming, value_key, module_path).convert(bindings, outputs)
 
@@ -168,9 +168,9 @@ class _Converter:
 
     # Inputs
 
-    def _add_input(self, node: torch.fx.Node, each: Input) -> None:
+    def _add_input(self, node: torch.fx.Node, graph_input: Input) -> None:
         self.refs[node] = Ref(len(self.inputs))
-        self.inputs.append(each)
+        self.inputs.append(graph_input)
 
     def _add_placeholder(self, node: torch.fx.Node, binding: Binding) -> None:
         example = node.meta.get(self.value_key)
@@ -178,9 +178,9 @@ class _Converter:
             self._add_input(node, self._tensor_input(example, binding))
         elif isinstance(example, torch.SymInt):
             if not node.users:
-                return  # the shapes of the inputs say it already
+                return  # input shapes already contain this symbol
             dim = self.symbols.dim(example)
-            if isinstance(dim, int):  # the trace found that only one value works
+            if isinstance(dim, int):  # the trace specialized on a single value
                 self._add_input(node, scalar_input(binding.source_name, dim))
             else:
                 self._add_input(node, Input("symbol", Value("int64", ()), source_name=dim))
@@ -188,7 +188,7 @@ class _Converter:
             if node.users:
                 self._add_input(node, scalar_input(binding.source_name, binding.number))
         elif not node.users:
-            return  # an argument that the trace has specialized on, such as a string or None
+            return  # an argument that the trace specialized on, such as a string or None
         else:
             raise self._error(
                 f"takes the argument `{binding.source_name}` of type `{type(example).__name__}`, "
@@ -216,7 +216,7 @@ class _Converter:
         )
 
     def _add_constants(self, graph_module: torch.fx.GraphModule) -> None:
-        """Make the tensors that a graph holds into inputs, which come before every operator."""
+        """Add the tensors stored in a graph as inputs, which precede all operators."""
         known: dict[str, Arg] = {}
         for node in graph_module.graph.nodes:
             if node.op != "get_attr":
@@ -293,7 +293,7 @@ class _Converter:
             self._append(copy, node)
 
     def _plain_message(self, arg: Any) -> Any:
-        """Return the message of an assertion without the tracer's names of nodes and symbols."""
+        """Return an assertion message without the tracer's names of nodes and symbols."""
         if not isinstance(arg, str):
             return arg
         return _UNBACKED.sub(
@@ -302,18 +302,20 @@ class _Converter:
         )
 
     def _filled(self, node: torch.fx.Node) -> torch.fx.Node | None:
-        """Return the operand `out` that a function fills as it is, None if there is none.
+        """Return the `out` operand if the result has the same dtype and shape, else None.
 
-        A copy of the result says the same, and cannot resize it as a wrong row could.
+        The call is then replaced by a copy of its result, which cannot resize the operand.
         """
         out = node.kwargs.get("out")
         if isinstance(node.target, torch._ops.OpOverload) or not isinstance(out, torch.fx.Node):
             return None
-        held, made = (each.meta.get(self.value_key) for each in (out, node))
-        if not isinstance(held, torch.Tensor) or not isinstance(made, torch.Tensor):
+        target, result = (operand.meta.get(self.value_key) for operand in (out, node))
+        if not isinstance(target, torch.Tensor) or not isinstance(result, torch.Tensor):
             return None
-        sizes = [[self.symbols.expression(size) for size in each.shape] for each in (held, made)]
-        return out if held.dtype == made.dtype and sizes[0] == sizes[1] else None
+        sizes = [
+            [self.symbols.expression(size) for size in tensor.shape] for tensor in (target, result)
+        ]
+        return out if target.dtype == result.dtype and sizes[0] == sizes[1] else None
 
     def _append(self, op: Op, node: torch.fx.Node | None = None) -> Ref:
         ref = Ref(len(self.inputs) + len(self.ops))
@@ -336,7 +338,7 @@ class _Converter:
             ) from error
 
     def _inline(self, graph_module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
-        """Put the body of a higher-order operator where it is called, between state operators."""
+        """Insert the body of a higher-order operator, between the state operators it implies."""
         position = next(
             index
             for index, arg in enumerate(node.args)
@@ -357,8 +359,8 @@ class _Converter:
         nodes = list(body.graph.nodes)
         arguments = node.args[position + 1 :]
         if name == _AUTOGRAD_FUNCTION:
-            # The second body is the backward graph. Dynamo turns gradients off around the first,
-            # which has no effect on its results, and on again, whatever the mode of the caller.
+            # The second body is the backward graph. Around the first, dynamo disables gradients,
+            # which does not affect results, and then enables them whatever the caller's mode.
             arguments = arguments[1:]
             modes = [inner for inner in nodes if plain_name(inner.target) == "_set_grad_enabled"]
             nodes = [inner for inner in nodes if inner not in (*modes[:1], *modes[-1:])]
@@ -370,7 +372,7 @@ class _Converter:
             self._add_node(body, inner)
         results, self.outputs = self.outputs, outer_outputs
         if name == _AUTOGRAD_FUNCTION and isinstance(results, tuple):
-            results = results[0]  # the others are saved for the backward graph
+            results = results[0]  # the rest is saved for the backward graph
         self.refs[node] = results
         if entered is not None:
             self._append(Op("torch.amp.autocast_mode._exit_autocast", (entered,), results=()))
@@ -378,13 +380,13 @@ class _Converter:
             self._append(Op(grad_mode, (not settings[0],), results=()))
 
     def _is_inlined(self, arg: Any) -> bool:
-        """Tell whether a node stands for several values, without an operator that made them."""
+        """Return whether a node represents several values without an operator of its own."""
         return isinstance(arg, torch.fx.Node) and isinstance(self.refs.get(arg), tuple)
 
     # Values and arguments
 
     def _noted(self, node: torch.fx.Node) -> tuple[Value, ...] | None:
-        # Dynamo notes nothing of an element that it takes out of a tensor for `tolist`.
+        # Dynamo records no metadata for elements that it takes out of a tensor for `tolist`.
         is_known = self.value_key in node.meta or node.target is not operator.getitem
         return self._results(node.meta.get(self.value_key)) if is_known else None
 
@@ -407,7 +409,7 @@ class _Converter:
     def _stride(self, example: torch.Tensor) -> tuple[Any, ...] | None:
         """Return the strides, or None for a contiguous tensor.
 
-        Compared as expressions: a comparison of symbolic integers would add guards to the trace.
+        Sizes are compared as expressions: comparing symbolic integers adds guards to the trace.
         """
         if example.layout is not torch.strided:
             return None
@@ -436,7 +438,7 @@ class _Converter:
         for kind, types in _NAMED_TYPES:
             if isinstance(arg, types):
                 return Named(kind, str(arg).removeprefix("torch."))
-        for plain in (int, float, str):  # enumerations and the like
+        for plain in (int, float, str):  # subclasses, such as enumerations
             if isinstance(arg, plain):
                 return plain(arg)
         raise self._error(
@@ -468,7 +470,7 @@ _NAMED_TYPES: tuple[tuple[str, type], ...] = (
 
 
 def scalar_input(source_name: str, number: bool | int | float) -> Input:
-    """Return the input of a sample that is a Python number."""
+    """Return the sample input for a Python number."""
     dtype = {bool: "bool", int: "int64", float: "float64"}[type(number)]
     data = torch.tensor(number, dtype=getattr(torch, dtype)).reshape(1).view(torch.uint8)
     return Input("scalar", Value(dtype, ()), source_name, data=data.numpy().tobytes())

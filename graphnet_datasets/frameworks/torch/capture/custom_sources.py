@@ -1,8 +1,8 @@
-"""The source of a custom operator of a live model, read when the model is captured.
+"""Source code of custom operators, read when a model is captured.
 
-What is captured stands on its own: the operator's function, the one that says what it gives without
-computing it, the functions of the same program that they call, and imports of libraries that
-everybody has. Comments and annotations are left out, so that equal programs have equal hashes.
+The captured source is self-contained: the operator's function and fake function, the functions of
+the same program that they call, and imports of standard libraries, torch, NumPy and Triton.
+Comments and annotations are removed, so that equal programs have equal hashes.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ....sample import CustomOperator, hash_source
 from ..building.custom_operators import FAKE_SUFFIX, find_registered
 
 LIBRARIES = frozenset({"torch", "numpy", "triton"}) | sys.stdlib_module_names
-"""What a source may import: what whoever runs samples of torch has."""
+"""Modules that a source may import, available to everyone who runs torch samples."""
 
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype)
 _MAX_FUNCTIONS = 100
 
 
 def find_custom_operator(target: Any) -> CustomOperator | None:
-    """Return the custom operator behind a call, with its source; None for any other callable.
+    """Return the custom operator of a target with its source, or None for other callables.
 
     Raises:
-        CaptureError: it is a custom operator whose source does not stand on its own.
+        CaptureError: If the source of the custom operator is not self-contained.
     """
     if not isinstance(target, torch._ops.OpOverload):
         return None
@@ -66,11 +66,11 @@ def _describe(definition: CustomOpDef) -> CustomOperator:
 
 
 class _NotAloneError(Exception):
-    """The source needs something that cannot be written down."""
+    """The source depends on something that cannot be captured."""
 
 
 class _Source:
-    """Gathers functions with all that they use, each name once."""
+    """Collects functions and their dependencies, each name once."""
 
     def __init__(self) -> None:
         self.imports: dict[str, str] = {}
@@ -79,13 +79,13 @@ class _Source:
         self.objects: dict[str, Any] = {}
 
     def add(self, function: Any, name: str) -> None:
-        """Add a function under a name of its own, without its decorators."""
+        """Add a function under a new name, without its decorators."""
         tree = _parse(function)
         tree.name, tree.decorator_list = name, []
         self._add(function, tree)
 
     def print(self) -> str:
-        """Return the text: imports and constants, then the functions in order of use."""
+        """Return the source: imports, constants, then functions in order of use."""
         lines = [*sorted(self.imports.values()), *sorted(self.constants.values())]
         return "\n\n\n".join(["\n".join(lines), *self.functions.values()]).strip() + "\n"
 
@@ -101,7 +101,7 @@ class _Source:
                 node.annotation = None
             elif isinstance(node, ast.FunctionDef):
                 node.returns = None
-        # Held before what it calls is looked at: functions may call each other.
+        # Registered before its callees are visited, because functions may be recursive.
         self.functions[tree.name] = ""
         module = inspect.getmodule(function)
         around = {} if module is None else vars(module)
@@ -141,10 +141,10 @@ class _Source:
             alias = "" if name == module else f" as {name}"
             self.imports[name] = f"import {module}{alias}"
             return
-        found: Any = sys.modules.get(module)
+        imported: Any = sys.modules.get(module)
         for part in attribute.split("."):
-            found = getattr(found, part, None)
-        if found is not self.objects[name] or "." in attribute:
+            imported = getattr(imported, part, None)
+        if imported is not self.objects[name] or "." in attribute:
             raise _NotAloneError(f"`{name}` cannot be imported from `{module}`")
         alias = "" if name == attribute else f" as {name}"
         self.imports[name] = f"from {module} import {attribute}{alias}"
@@ -169,7 +169,7 @@ def _parse(function: Any) -> ast.FunctionDef:
 
 
 def _free_names(tree: ast.FunctionDef) -> list[str]:
-    """Return the names that a function reads and does not bind itself, in order."""
+    """Return the names that a function reads but does not bind, in order."""
     nodes = list(ast.walk(tree))
     names = [node for node in nodes if isinstance(node, ast.Name)]
     bound = {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -1,4 +1,4 @@
-"""What the arguments of an initialiser tell of the elements that it draws."""
+"""Statistics of initialisers, computed from their arguments."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ...moments import round_significant
 from ..statistics import measure
 
 _INITIAL = "_graphnet_initial_statistics"
-"""The attribute under which a parameter without elements keeps its initialiser's statistics."""
+"""Attribute of a parameter without elements that stores its initialiser's statistics."""
 
 _SPREAD_OF_CONSTANTS = 0.02
-"""Standard deviation, relative to the constant, of a parameter that is initialised to a constant.
-Trained norm scales and biases are not constant, and a compiler must not get away with dropping
-them. The value is that of the usual initialiser of transformers."""
+"""Relative standard deviation assigned to a parameter that is initialised to a constant. Trained
+norm scales and biases vary, and a compiler must not pass by dropping them. Transformers usually
+initialise weights with this standard deviation."""
 
 
 def initial_statistics(parameter: torch.Tensor) -> Statistics | None:
-    """Return what the initialiser of `parameter` would have drawn, or None if nothing is known."""
+    """Return the statistics of a parameter's initialiser, or None if unknown."""
     return getattr(parameter, _INITIAL, None)
 
 
 def set_initial(parameter: torch.Tensor, statistics: Statistics) -> None:
-    """Let a parameter remember what its initialiser draws; a constant gets a spread."""
+    """Store the statistics of a parameter's initialiser; a constant gets a small spread."""
     if statistics.std == 0.0 and parameter.is_floating_point():
         constant = statistics.mean or 0.0
         spread = _SPREAD_OF_CONSTANTS * (abs(constant) or 1.0)
@@ -39,7 +39,7 @@ def set_initial(parameter: torch.Tensor, statistics: Statistics) -> None:
 def figures(
     mean: float, std: float, low: float | None = None, high: float | None = None
 ) -> Statistics:
-    """Return statistics of a distribution as its arguments tell them, rounded."""
+    """Return rounded statistics of a distribution with known parameters."""
     bounds = (None if bound is None else round_significant(bound) for bound in (low, high))
     return Statistics(round_significant(mean), round_significant(std), *bounds, is_measured=False)
 
@@ -63,7 +63,7 @@ def kaiming_std(
     nonlinearity: str = "leaky_relu",
     **_: Any,
 ) -> float:
-    """Return the standard deviation of He's initialisers (arXiv:1502.01852) for a weight."""
+    """Return the standard deviation of He initialisation (arXiv:1502.01852) for a weight."""
     kernel = math.prod(tensor.shape[2:])
     fan = (tensor.shape[1] if mode == "fan_in" else tensor.shape[0]) * kernel
     gain = torch.nn.init.calculate_gain(nonlinearity, a)  # pyright: ignore[reportArgumentType]
@@ -107,4 +107,4 @@ INITIALISERS: Mapping[str, Callable[..., None]] = {
     "zero_": _on_zero,
     "copy_": _on_copy,
 }
-"""By the name of a function: what notes its distribution. The weight comes first."""
+"""Functions that store an initialiser's statistics, by name; the weight is the first argument."""

@@ -1,4 +1,4 @@
-"""Capture at call time: a `torch.compile` backend that turns each graph into a `Sample`."""
+"""A `torch.compile` backend that converts each graph of a call to a `Sample`."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from .state import State
 
 _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "capture_scalar_outputs": True,  # `.item()` stays in the graph instead of breaking it
-    "capture_dynamic_output_shape_ops": True,  # so do `nonzero` and masked indexing
-    "allow_rnn": True,  # `torch.nn.LSTM` and its kin are operators of their own
-    "specialize_float": True,  # eps and momentum are constants even where sizes are symbols
-    "recompile_limit": 10_000,  # one class captured often must not fall back to eager
+    "capture_dynamic_output_shape_ops": True,  # likewise `nonzero` and masked indexing
+    "allow_rnn": True,  # `torch.nn.LSTM` and similar layers are single operators
+    "specialize_float": True,  # eps and momentum stay constants even if sizes are symbols
+    "recompile_limit": 10_000,  # a class captured often must not fall back to eager
     "suppress_errors": False,
-    "run_gc_after_compile": False,  # it is for what a compiler leaves behind
+    "run_gc_after_compile": False,  # only needed to free a real compiler's objects
     "verbose": False,
 }
 
 _TOLERANT_SETTINGS: Mapping[str, Any] = {
-    "capture_scalar_outputs": False,  # numbers of tensors break graphs, so branches on them work
-    "dont_skip_tracing": True,  # the rest of a function of torch is traced after a break
+    "capture_scalar_outputs": False,  # `.item()` breaks the graph, so branches on it work
+    "dont_skip_tracing": True,  # the rest of a torch function is traced after a break
 }
-"""Settings of a further trace, if the first one cannot be used."""
+"""Settings of a second trace, used if the first trace is unusable."""
 
 _LOGGED = ("debug", "info", "warning", "error", "critical", "exception", "log")
 _ONCE = ("warning_once", "info_once", "warning_advice")
-"""What libraries add to the standard logger."""
+"""Methods that libraries add to the standard logger."""
 
 _SKIPPED = "The next graph is called by a function that torch does not trace."
 
@@ -59,13 +59,13 @@ _FIRST_PARAGRAPH = re.compile(r"\n\s*(Hint|Developer debug context|For more deta
 
 @dataclasses.dataclass(frozen=True)
 class CaptureSettings:
-    """How to capture, and the description of the samples.
+    """Options of a capture, and the description of its samples.
 
-    `dynamic` makes the sizes of data inputs symbols (`torch._dynamo.mark_dynamic` marks single
-    ones). With `warm_up` the call is traced with the caches that the module filled in its first
-    call: modules that fill caches in their first call break the graph there and only there. With
-    `is_structure_alone` nothing is recorded of the elements of inputs, nothing is checked, and a
-    graph that is the whole module is not run: the call returns None.
+    `dynamic` makes all sizes of data inputs symbolic (`torch._dynamo.mark_dynamic` marks single
+    sizes). With `warm_up`, the traced call starts with the caches that the module filled in its
+    first call, because filling them breaks the graph. With `is_structure_alone`, no input elements
+    are recorded, the samples are not checked, and a graph of the whole module is not run, so the
+    call returns None.
     """
 
     name: str
@@ -85,18 +85,17 @@ def capture(
 ) -> tuple[Any, list[Sample]]:
     """Call `forward` and return its outputs and a sample per captured graph.
 
-    `forward` is `module`'s call. It runs once for its outputs. Then module, arguments and random
-    generators are restored to their state before the call, dynamo traces the same call, the
-    samples run in the place of the traced graphs, and the outputs of both calls are compared. At
-    the end everything is in the state after the first call. If weights of `module` have no
-    elements (meta device), fake tensors stand for them, the outputs are fake and nothing can be
-    compared. Dynamo's caches are cleared before and after, so that what was compiled before does
-    not show in the graphs.
+    `forward` is `module`'s call. It first runs normally for its outputs. Then the module, arguments
+    and random generators are restored, dynamo traces the same call with each graph replaced by its
+    sample, and both outputs are compared. Afterwards everything has the state after the first call.
+    If weights of `module` are on the meta device, fake tensors replace them, the outputs are
+    fake and nothing is compared. Dynamo's caches are cleared before and after, so that earlier
+    compilations do not affect the graphs.
 
     Raises:
-        CaptureError: dynamo cannot trace the module, no graph came out, a part of the module ran
-            outside of the graphs, a graph holds something that a sample cannot, or the outputs of
-            the samples differ from those of the module.
+        CaptureError: If dynamo cannot trace the module, no graph is captured, part of the module
+            runs outside the graphs, a graph contains something that a sample cannot store, or the
+            outputs of the samples differ from those of the module.
     """
     refuse_nested(settings.name, args, kwargs)
     with contextlib.ExitStack() as stack:
@@ -116,11 +115,11 @@ def capture(
 
 
 class _UntracedError(CaptureError):
-    """A part of the module, or all of it, ran outside of the captured graphs."""
+    """Part or all of the module ran outside the captured graphs."""
 
 
 class _Capturing:
-    """The capture of one call: the call itself, and its traces."""
+    """The capture of one call: an eager call, followed by its traces."""
 
     def __init__(
         self,
@@ -154,9 +153,9 @@ class _Capturing:
         return State(self.module, self.forward, self.args, self.kwargs)
 
     def _samples(self, before: State, after: State, expected: Mapping[str, Any]) -> list[Sample]:
-        """Trace the call with the caches of a first call, or exactly as it was, or both.
+        """Trace the call with warm caches, from its original state, or both.
 
-        If neither trace can be used, the call is traced once more with `_TOLERANT_SETTINGS`.
+        If neither trace is usable, the call is traced again with `_TOLERANT_SETTINGS`.
         """
         can_start_cold = not before.is_lazy and not before.has_same_objects(after)
         is_warm = self.settings.warm_up or not can_start_cold
@@ -181,7 +180,7 @@ class _Capturing:
     def _trace(
         self, before: State, after: State, expected: Mapping[str, Any]
     ) -> tuple[list[Sample], GraphNetError | None]:
-        """Return the samples of one trace, or the reason why there are none."""
+        """Trace once; return the samples, or the error that prevented them."""
         before.restore_tensors()
         backend = _Backend(self.module, self.fakes, self.settings, before.tensors)
         known_counters = {name: counter.copy() for name, counter in counters.items()}
@@ -206,7 +205,7 @@ class _Capturing:
                 return _traced_call(self.module, self.forward, self.args, self.kwargs, backend)
             except GraphNetError:
                 raise
-            except Exception as error:  # the call itself ran: tracing it is what fails
+            except Exception as error:  # the eager call succeeded, so tracing is what failed
                 if backend.error is not None:
                     raise backend.error from error
                 if specialised := explain_specialised(str(error)):
@@ -247,7 +246,7 @@ def _traced_call(
     kwargs: Mapping[str, Any],
     backend: _Backend,
 ) -> Any:
-    """Call `forward` compiled by dynamo with `backend`; None if the backend ended the call."""
+    """Call `forward` compiled with `backend`; return None if the backend ended the call."""
     for _, tensor in _plain_tensors(module):
         torch._dynamo.mark_static(tensor)
     torch.compiler.reset()
@@ -272,12 +271,12 @@ def _traced_call(
 
 
 class _AllCaptured(BaseException):
-    """Ends a call whose graph is captured; no module's handler of exceptions is in its way."""
+    """Ends a call whose graph is captured; a `BaseException` passes the module's own handlers."""
 
 
 @dataclasses.dataclass
 class _Traced:
-    """A graph that dynamo traced once and may call often."""
+    """A graph that dynamo traced once and may call many times."""
 
     conversion: Conversion
     graph: Callable[..., Any]
@@ -288,9 +287,9 @@ class _Traced:
 
 
 class _Backend:
-    """Converts each graph while its fake results are still there, and runs the sample instead.
+    """Converts each graph while its fake results exist, and runs the sample in its place.
 
-    There is a sample for each call of a graph, in the order of the calls.
+    Each call of a graph creates a sample, in the order of the calls.
     """
 
     def __init__(
@@ -304,12 +303,12 @@ class _Backend:
         self.error: GraphNetError | None = None
         self.fakes = fakes
         self._module = module
-        self._module_paths = {id(each): path for path, each in module.named_modules()}
+        self._module_paths = {id(submodule): path for path, submodule in module.named_modules()}
         self._samples: list[Sample] = []
         self._reasons: list[str] = []
-        held = [*module.parameters(), *module.buffers()]
+        weights = [*module.parameters(), *module.buffers()]
         self._origins = Origins(
-            [*tensors, *held, *(tensor for _, tensor in _plain_tensors(module))]
+            [*tensors, *weights, *(tensor for _, tensor in _plain_tensors(module))]
         )
         self._foreign = ""
 
@@ -321,7 +320,7 @@ class _Backend:
         try:
             traced = self._convert(graph_module, example_inputs)
         except GraphNetError as error:
-            self.error = error  # raised here it would be wrapped, and its type lost
+            self.error = error  # raising here would make dynamo wrap it and hide its type
             return graph_module.forward
         if self.settings.is_structure_alone:
             self._samples.append(traced.conversion.sample)
@@ -330,7 +329,7 @@ class _Backend:
         return functools.partial(self._call, traced)
 
     def _call(self, traced: _Traced, *arguments: Any) -> Any:
-        """Run the sample of a graph in its place."""
+        """Run the sample in place of its graph."""
         if self.error is not None:
             return traced.graph(*arguments)
         self._note_foreign(traced, arguments)
@@ -345,7 +344,7 @@ class _Backend:
         else:
             try:
                 results = replay(conversion, arguments)
-            except Exception as error:  # operators raise whatever they like
+            except Exception as error:  # operators may raise any exception
                 self.error = CaptureError(
                     f"A graph captured for `{self.settings.name}` does not run on the tensors of "
                     f"its call: {type(error).__name__}: {_first_paragraph(str(error))}"
@@ -361,7 +360,7 @@ class _Backend:
             for name, is_number, argument in zip(
                 traced.placeholders, traced.is_number, arguments, strict=True
             )
-            # Globals are not computed by a call, and dynamo makes tensors of Python numbers.
+            # Globals are not computed by a call, and dynamo converts Python numbers to tensors.
             if not name.startswith("G_") and not is_number
         ]
         tensor = self._origins.first_foreign(local)
@@ -372,7 +371,7 @@ class _Backend:
             )
 
     def check_outputs(self, outputs: Any) -> None:
-        """Raise `CaptureError` if a part of the module ran outside of the captured graphs."""
+        """Raise `CaptureError` if part of the module ran outside the captured graphs."""
         if not self._foreign and self._samples:
             tensor = self._origins.first_foreign([outputs])
             if tensor is not None:
@@ -390,11 +389,11 @@ class _Backend:
 
     @functools.cached_property
     def _weights(self) -> dict[int, tuple[Role, str, torch.Tensor]]:
-        # Asked for first while the module is called, when its caches are filled and fakes stand in.
+        # First used during the module's call, when caches are filled and fake weights are in place.
         return _weights_by_identity(self._module, self.fakes)
 
     def finish(self) -> list[Sample]:
-        """Return the samples, linked to each other where the capture broke into several."""
+        """Return the samples, linked to each other if the graph was broken."""
         name, count = self.settings.name, len(self._samples)
         if not count:
             reasons = _torch_reasons(_disabled(self._module))
@@ -413,7 +412,7 @@ class _Backend:
             (sample,), (reason,) = self._samples, self._reasons
             if not reason:
                 return [sample]
-            # The rest of the call computes nothing on tensors.
+            # The rest of the call does not compute on tensors.
             return [
                 dataclasses.replace(
                     sample, provenance=dataclasses.replace(sample.provenance, break_reason=reason)
@@ -458,7 +457,7 @@ class _Backend:
         return _Traced(conversion, graph_module.forward, placeholders, is_number, reason)
 
     def _rebound(self, traced: _Traced, arguments: Sequence[Any]) -> Conversion:
-        """Return the sample of another call of a graph: with other tensors, sizes and numbers."""
+        """Return the sample of another call of a graph, with its own tensors, sizes and numbers."""
         sample, inputs, hints = traced.conversion.sample, [], {}
         for item, source in zip(sample.inputs, traced.conversion.sources, strict=True):
             if not isinstance(source, int):
@@ -502,17 +501,17 @@ class _Backend:
     def _module_path(self, stack: Mapping[str, Any]) -> str:
         if not stack:
             return ""
-        # Keys are identities of modules, with a suffix where a module is called again.
+        # Keys are module ids, with a suffix for repeated calls of a module.
         key = list(stack)[-1].partition("@")[0]
         path = self._module_paths.get(int(key)) if key.isdigit() else None
         return path or ""
 
 
 def bind_weight(role: Role, name: str, tensor: torch.Tensor, is_without_weights: bool) -> Binding:
-    """Return the binding of a weight: measured where it has elements, else by its initialiser.
+    """Bind a weight to its measured statistics, or else to those of its initialiser.
 
-    The running statistics of a module without weights are those of its constructor, constant and
-    so of no use: their role's defaults stand in.
+    Without weights, running statistics have the constants set by the constructor, which are not
+    realistic, so the defaults of their role are used.
     """
     real = _real(tensor)
     is_unused = is_without_weights and name.rstrip("_").endswith(("running_mean", "running_var"))
@@ -525,7 +524,7 @@ def bind_weight(role: Role, name: str, tensor: torch.Tensor, is_without_weights:
 
 
 def source_name(path: str, role: Role) -> str:
-    """Return the name that dynamo, and so GraphNet, gives to a weight of the root module.
+    """Return the name that dynamo, and so GraphNet, uses for a weight of the root module.
 
     >>> source_name("encoder.0.weight", "parameter")
     'L_self_modules_encoder_modules_0_parameters_weight_'
@@ -539,13 +538,13 @@ def source_name(path: str, role: Role) -> str:
 def _weights_by_identity(
     module: torch.nn.Module, fakes: FakeWeights | None
 ) -> dict[int, tuple[Role, str, torch.Tensor]]:
-    """Return role, dotted path and original of every tensor that the module holds.
+    """Return the role, dotted path and original of every tensor in the module, by `id`.
 
-    Called while fakes stand in for weights. A tensor that is a plain attribute of a module is a
-    constant of the program.
+    Call this while fake weights are in place. A tensor stored as a plain attribute counts as a
+    constant.
     """
     originals = {} if fakes is None else fakes.originals
-    found: dict[int, tuple[Role, str, torch.Tensor]] = {}
+    weights: dict[int, tuple[Role, str, torch.Tensor]] = {}
     named: tuple[tuple[Role, Any], ...] = (
         ("parameter", module.named_parameters()),
         ("buffer", module.named_buffers()),
@@ -553,19 +552,19 @@ def _weights_by_identity(
     )
     for role, tensors in named:
         for path, tensor in tensors:
-            found.setdefault(id(tensor), (role, path, originals.get(id(tensor), tensor)))
-    return found
+            weights.setdefault(id(tensor), (role, path, originals.get(id(tensor), tensor)))
+    return weights
 
 
 def _plain_tensors(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    for path, each in module.named_modules():
-        for name, held in vars(each).items():
-            if isinstance(held, list | tuple):
-                items = enumerate(held)
-            elif isinstance(held, dict) and not name.startswith("_"):
-                items = held.items()
+    for path, submodule in module.named_modules():
+        for name, attribute in vars(submodule).items():
+            if isinstance(attribute, list | tuple):
+                items = enumerate(attribute)
+            elif isinstance(attribute, dict) and not name.startswith("_"):
+                items = attribute.items()
             else:
-                items = (("", held),)
+                items = (("", attribute),)
             for index, item in items:
                 if isinstance(item, torch.Tensor):
                     yield ".".join(filter(None, (path, f"{name}{index}"))), item
@@ -580,10 +579,9 @@ def _top_frame(
 ) -> tuple[Callable[..., Any], contextlib.ExitStack]:
     """Return a function that dynamo traces from its first line, and the modes to call it in.
 
-    Dynamo skips frames of torch's own files at the top, though it traces into them from elsewhere:
-    a `Sequential` would give a graph per child, a `Linear` none, and hooks a graph each. If the
-    caller has entered autocast, the function enters it instead, so that it becomes a part of the
-    graph.
+    Dynamo skips outermost frames that are in torch's own files: a `Sequential` would give one graph
+    per child, a `Linear` none, and hooks one graph each. If the caller has enabled autocast, the
+    returned function enters it instead, so that autocast becomes part of the graph.
     """
     modes = contextlib.ExitStack()
     is_skipped = (
@@ -616,9 +614,9 @@ def _autocast_call(
 
 @contextlib.contextmanager
 def silent() -> Iterator[None]:
-    """Drop the output of a module that is called once more, and the problems that torch logs.
+    """Suppress output, warnings and torch's log of problems while a module is called again.
 
-    Errors of the trace are raised. Messages that `TORCH_LOGS` asks for are kept.
+    Errors of the trace are raised. Messages enabled by `TORCH_LOGS` are kept.
     """
 
     def is_asked_for(record: logging.LogRecord) -> bool:
@@ -647,18 +645,20 @@ def silent() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet_dynamo() -> Iterator[None]:
-    # A message is not part of a graph, and breaks none.
-    said = {getattr(logging.Logger, name, logging.Logger.log) for name in (*_LOGGED, *_ONCE)}
-    settings = {**_DYNAMO_SETTINGS, "ignore_logging_functions": said}
+    # Logging calls must not break the graph.
+    logging_functions = {
+        getattr(logging.Logger, name, logging.Logger.log) for name in (*_LOGGED, *_ONCE)
+    }
+    settings = {**_DYNAMO_SETTINGS, "ignore_logging_functions": logging_functions}
     with _dynamo_settings(settings), warnings.catch_warnings():
-        # Breaks are recorded in the samples, and what else the tracer warns of (a gradient that it
-        # looks for on a tensor that has none) is about itself, not about the module.
+        # Graph breaks are recorded in the samples. The tracer's other warnings, such as looking up
+        # gradients of tensors without gradients, are not about the module.
         warnings.filterwarnings("ignore", module=r"torch\.(_dynamo|_subclasses|fx)\.")
         yield
 
 
 def _dynamo_settings(settings: Mapping[str, Any]) -> contextlib.AbstractContextManager[Any]:
-    """Return a context with settings of dynamo; the installed torch may lack some of them."""
+    """Return a context with dynamo settings, without those that the installed torch lacks."""
     known = {name: value for name, value in settings.items() if _has_setting(name)}
     return torch._dynamo.config.patch(known)
 
@@ -672,7 +672,7 @@ def _has_setting(name: str) -> bool:
 
 
 def _is_all(graph_module: torch.fx.GraphModule) -> bool:
-    """Tell whether a graph is the whole of the first frame that dynamo traced since its reset."""
+    """Return whether a graph is the entire first frame that dynamo traced since its reset."""
     compile_id = CompileContext.current_compile_id()
     reason = getattr(graph_module, "compile_subgraph_reason", None)
     is_first = compile_id is not None and str(compile_id) == "0/0"
@@ -691,7 +691,7 @@ def _break_reason(graph_module: torch.fx.GraphModule) -> str:
 
 
 def _disabled(module: torch.nn.Module) -> list[str]:
-    """Return the reason if the module as a whole is disabled, which dynamo does not report."""
+    """Return the reason if the whole module is disabled, which dynamo does not report."""
     if not getattr(module.forward, "_torchdynamo_disable", False):
         return []
     reason = getattr(module.forward, "_torchdynamo_disable_msg", None)
@@ -702,9 +702,9 @@ def _disabled(module: torch.nn.Module) -> list[str]:
 
 
 def _torch_reasons(reasons: Sequence[str]) -> str:
-    """Return the sentences with which torch explains broken graphs and skipped functions.
+    """Return torch's explanations of graph breaks and skipped functions.
 
-    The text is empty if torch explains nothing.
+    The result is empty if torch reports none.
     """
     texts = [*filter(None, reasons)]
     for kind in ("graph_break", "unimplemented", "resource_limit"):
@@ -717,6 +717,6 @@ def _torch_reasons(reasons: Sequence[str]) -> str:
 
 
 def _first_paragraph(text: str) -> str:
-    """Return the part of a message of dynamo's that says what happened, on one line."""
+    """Return the first paragraph of a dynamo message on one line."""
     paragraph = " ".join(_FIRST_PARAGRAPH.split(text, maxsplit=1)[0].split())
     return paragraph.removesuffix(" Explanation:")[:1000]

@@ -1,4 +1,4 @@
-"""`extract_export`: a sample in ATen operators, through `torch.export`."""
+"""`extract_export`: capture a sample of ATen operators with `torch.export`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def extract_export(
     dynamic_shapes: Any = None,
     provenance: Provenance = Provenance(),  # noqa: B008 - frozen
 ) -> Sample:
-    """Return the sample that `torch.export` makes of one call; see `graphnet_datasets`."""
+    """Return the sample that `torch.export` captures from one call; see `graphnet_datasets`."""
     refuse_nested(name, args, kwargs or {})
     call = _Call(module, tuple(args), dict(kwargs or {}), name, dynamic_shapes)
     naming = Naming(name, task, describe_module(provenance, module, "export"))
@@ -66,7 +66,7 @@ def extract_export(
 
 @dataclasses.dataclass(frozen=True)
 class _Call:
-    """One call of a module, to be exported."""
+    """A module call to export."""
 
     module: torch.nn.Module
     args: tuple[Any, ...]
@@ -75,7 +75,7 @@ class _Call:
     dynamic_shapes: Any
 
     def export(self) -> torch.export.ExportedProgram:
-        """Return the program that `torch.export` makes of the call."""
+        """Export the call with `torch.export`."""
         try:
             return torch.export.export(
                 self.module,
@@ -84,7 +84,7 @@ class _Call:
                 dynamic_shapes=self.dynamic_shapes,
                 strict=False,
             )
-        except Exception as error:  # torch.export documents no base class of what it raises
+        except Exception as error:  # torch.export documents no base class of its exceptions
             if specialised := explain_specialised(str(error)):
                 raise CaptureError(f"`{self.name}` cannot be exported: {specialised}") from error
             first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -96,7 +96,7 @@ class _Call:
     def convert(
         self, program: torch.export.ExportedProgram, naming: Naming, *, is_without_weights: bool
     ) -> Conversion:
-        """Return the sample of an exported program."""
+        """Convert an exported program to a sample."""
         bindings = []
         for spec, argument in zip(
             program.graph_signature.input_specs, self._arguments(program), strict=True
@@ -129,18 +129,18 @@ class _Call:
         expected: Mapping[str, Any],
         before: State,
     ) -> None:
-        """Run the sample on the arguments and raise `CaptureError` if its outputs differ."""
+        """Run the sample on the arguments; raise `CaptureError` if its outputs differ."""
         try:
             outputs = replay(conversion, self._arguments(program))
-        except Exception as error:  # operators raise whatever they like
+        except Exception as error:  # operators may raise any exception
             raise CaptureError(
                 f"The graph exported from `{self.name}` does not run on the tensors of its call: "
                 f"{type(error).__name__}: {error}"
             ) from error
-        wanted = dict(enumerate(expected.values()))
+        expected_leaves = dict(enumerate(expected.values()))
         problem = first_difference(
             list(dict(leaves(outputs)).values()),
-            {f"outputs[{index}]": leaf for index, leaf in wanted.items()},
+            {f"outputs[{index}]": leaf for index, leaf in expected_leaves.items()},
         )
         if problem:
             cause = cause_of_difference(self._call_again, before, expected)
@@ -154,7 +154,7 @@ class _Call:
             return self.module(*self.args, **self.kwargs)
 
     def _arguments(self, program: torch.export.ExportedProgram) -> list[Any]:
-        """Return what the placeholders of an exported program are bound to, in order."""
+        """Return the values of an exported program's placeholders, in order."""
         weights = dict(
             [
                 *self.module.named_parameters(remove_duplicate=False),

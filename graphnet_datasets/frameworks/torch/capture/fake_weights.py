@@ -1,7 +1,7 @@
-"""Fake tensors that stand for a module's weights while it is captured without them.
+"""Fake tensors that replace a module's weights during a capture without weights.
 
-Parameters on the meta device have a shape and statistics (`initialisers`), and no elements. For the
-time of a capture they stand as fake CPU tensors, since a graph traced on meta would hold
+Parameters on the meta device have a shape and statistics (`initialisers`) but no elements. They are
+replaced by fake CPU tensors during a capture, because a graph traced on meta would contain
 `device="meta"`.
 """
 
@@ -22,13 +22,13 @@ from ....sample import Provenance
 
 
 def has_weights(module: torch.nn.Module) -> bool:
-    """Tell whether every parameter and buffer of `module` has elements."""
+    """Return whether every parameter and buffer of `module` has elements."""
     tensors = [*module.parameters(), *module.buffers()]
     return not any(tensor.is_meta or isinstance(tensor, FakeTensor) for tensor in tensors)
 
 
 def unchecked(provenance: Provenance) -> Provenance:
-    """Note that a sample was not run on the tensors of its call, which have no elements.
+    """Mark a sample as not checked against its call, because the tensors have no elements.
 
     >>> unchecked(Provenance()).metadata
     '{"is_checked": false}'
@@ -39,26 +39,26 @@ def unchecked(provenance: Provenance) -> Provenance:
 
 @dataclasses.dataclass(frozen=True)
 class FakeWeights:
-    """The fake tensors that stand for a module's weights, and the tensors they stand for."""
+    """The fake tensors that replace a module's weights, and the original tensors."""
 
     mode: FakeTensorMode
     originals: Mapping[int, torch.Tensor]
-    """From `id(fake)` to the parameter or buffer."""
+    """Original parameters and buffers by `id` of their fake tensor."""
 
 
 @contextlib.contextmanager
 def fake_weights(module: torch.nn.Module) -> Iterator[FakeWeights]:
-    """Replace every parameter and buffer of `module` by a fake CPU tensor; put them back after.
+    """Replace every parameter and buffer of `module` by a fake CPU tensor; restore them on exit.
 
-    A weight that is held in two places is one fake tensor in both, or the graph of a model with
-    tied weights would have a weight too many.
+    A weight that is shared by several modules becomes one fake tensor, so that tied weights stay
+    tied in the graph.
     """
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv())
     fakes: dict[int, torch.Tensor] = {}
     originals: dict[int, torch.Tensor] = {}
     places: list[tuple[dict[str, Any], str, torch.Tensor]] = []
-    for each in module.modules():
-        for tensors in (each._parameters, each._buffers):
+    for submodule in module.modules():
+        for tensors in (submodule._parameters, submodule._buffers):
             for name, tensor in tensors.items():
                 if tensor is not None:
                     places.append((tensors, name, tensor))

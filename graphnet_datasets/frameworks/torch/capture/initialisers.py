@@ -1,7 +1,8 @@
-"""What the initialisers of a module's parameters draw, of parameters that take no memory.
+"""Construction of modules without weight memory, recording the statistics of initialisers.
 
-A module built under `without_weights()` has its parameters on the meta device and its buffers as
-they are. Each parameter remembers what its initialiser would have drawn, or drew to be measured.
+A module built under `without_weights()` has its parameters on the meta device and ordinary buffers.
+Each parameter stores the statistics of its initialiser, either computed from the initialiser's
+arguments or measured on a sample of elements.
 """
 
 from __future__ import annotations
@@ -30,26 +31,25 @@ from .distributions import (
 )
 
 Draw = Callable[[torch.Tensor], Any]
-"""Fills a tensor with what an initialiser draws."""
+"""Fills a tensor in place with random elements."""
 
 _MAX_MEASURED_ELEMENTS = 2**20
 
 _MAX_DRAWN_ELEMENTS = 2**18
-"""Of a weight that is drawn to be measured: the standard deviation is right to a thousandth."""
+"""Elements drawn per weight for a measurement; they give the standard deviation to about 0.1%."""
 
 _TOO_MANY_ELEMENTS = 2**28
-"""An empty tensor of so many elements can only be a weight (the experts of a layer, in one): it
-goes to meta at once, since not every system lends that much memory, be it never touched."""
+"""An empty tensor with this many elements can only be a weight, such as the stacked experts of a
+layer. It is created on meta, because some systems cannot reserve that much memory."""
 
 
 @contextlib.contextmanager
 def without_weights(*, is_measured: bool = False) -> Iterator[None]:
     """Build modules whose parameters take no memory; buffers keep their values.
 
-    `torch.device("meta")` does the same to buffers too, whose values then are lost. With
-    `is_measured` each initialiser runs, on memory of its own that is freed once the elements are
-    measured: their statistics take the place of those that the initialiser's arguments tell. Of
-    weights of more than 262,144 elements so many, in whole rows, are drawn.
+    `torch.device("meta")` also drops the values of buffers. With `is_measured`, initialisers run on
+    temporary memory and the statistics are measured instead of computed from the arguments. Weights
+    of more than 262,144 elements are measured on that many elements, in whole rows.
 
     >>> with without_weights():
     ...     layer = torch.nn.Linear(20_000, 20_000)
@@ -57,7 +57,7 @@ def without_weights(*, is_measured: bool = False) -> Iterator[None]:
     (True, 0.007071)
     """
     recorder = (DrawingRecorder if is_measured else InitialiserRecorder)()
-    hook: Callable[..., Any] = recorder.on_registration  # torch's stub forgets the result
+    hook: Callable[..., Any] = recorder.on_registration  # torch's stub omits the return value
     handle = register_module_parameter_registration_hook(hook)
     try:
         with recorder, _truncated_normals_recorded(recorder), _new_tensors_recorded(recorder):
@@ -69,35 +69,35 @@ def without_weights(*, is_measured: bool = False) -> Iterator[None]:
 def weight_statistics(
     weight: torch.Tensor, role: Role, source_name: str, shape: tuple[int, ...], dtype: str
 ) -> Statistics:
-    """Return the statistics of a weight without elements: its initialiser's, or its role's."""
+    """Return the statistics of a weight's initialiser, or else the default of its role."""
     initial = initial_statistics(weight)
     return default_statistics(role, source_name, shape, dtype) if initial is None else initial
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
-    """A call that initialises or changes a weight: the function and what follows the weight."""
+    """A call that initialises or changes a weight: the function and its remaining arguments."""
 
     function: Callable[..., Any]
     args: Sequence[Any]
     options: Mapping[str, Any]
 
     def on(self, tensor: torch.Tensor) -> None:
-        """Do to a tensor what the call does to its weight."""
+        """Apply the call to a tensor in place of its weight."""
         self.function(tensor, *self.args, **self.options)
 
 
 class InitialiserRecorder(TorchFunctionMode):
-    """Follows the calls that initialise parameters, without the elements being drawn."""
+    """Records initialiser calls without drawing elements."""
 
     draws = False
 
     def __init__(self) -> None:
         super().__init__()
         self._uninitialised: set[int] = set()
-        """Data pointers of tensors as from `torch.empty`, whose elements mean nothing."""
+        """Data pointers of tensors from `torch.empty`, whose elements are meaningless."""
         self._data: tuple[torch.Tensor, torch.nn.Parameter] | None = None
-        """The `data` of a weight that was asked for last, and the weight."""
+        """The last requested `data` of a weight, and the weight."""
 
     def __torch_function__(
         self,
@@ -117,10 +117,10 @@ class InitialiserRecorder(TorchFunctionMode):
             elif name in _CREATIONS and not result.is_meta:
                 self._uninitialised.discard(result.data_ptr())
         if name in INITIALISERS:
-            given = dict(kwargs or {})
-            target = self.weight_of(args[0] if args else given.pop("tensor", None))
+            keywords = dict(kwargs or {})
+            target = self.weight_of(args[0] if args else keywords.pop("tensor", None))
             if target is not None:
-                self.note(target, Call(func, args[1:], given))
+                self.note(target, Call(func, args[1:], keywords))
         elif name in _CHANGES and args and (target := self.weight_of(args[0])) is not None:
             self.follow(target, Call(func, args[1:], kwargs or {}))
         elif func == _GET_DATA and isinstance(args[0], torch.nn.Parameter):
@@ -128,40 +128,40 @@ class InitialiserRecorder(TorchFunctionMode):
         return result
 
     def note_new(self, made: torch.Tensor, args: tuple[Any, ...]) -> None:
-        """Note what `torch.Tensor(…)` gave: memory as it is, if it was given sizes or nothing."""
-        is_sized = all(isinstance(each, int | torch.Size) for each in args)
+        """Record a tensor from `torch.Tensor(…)`, uninitialised if built from sizes."""
+        is_sized = all(isinstance(arg, int | torch.Size) for arg in args)
         (self._uninitialised.add if is_sized else self._uninitialised.discard)(made.data_ptr())
 
     def weight_of(self, target: Any) -> torch.nn.Parameter | None:
-        """Return the weight that a call writes to, by itself or by its `data`."""
+        """Return the weight that a call writes to, directly or through `data`."""
         if isinstance(target, torch.nn.Parameter):
             return target
         return self._data[1] if self._data is not None and self._data[0] is target else None
 
     def note(self, target: torch.nn.Parameter, call: Call) -> None:
-        """Note what an initialiser draws, as its arguments tell it."""
+        """Store the statistics of an initialiser, computed from its arguments."""
         INITIALISERS[call.function.__name__](target, *call.args, **call.options)
 
     def follow(self, target: torch.nn.Parameter, call: Call) -> None:
-        """Take notice of a change of what an initialiser drew; here nothing was drawn."""
+        """Handle a change to initialised elements; this class has none."""
 
     def note_truncated(
         self, target: torch.Tensor, bounds: tuple[float, float, float, float], draw: Draw
     ) -> None:
-        """Note a truncated normal distribution: mean, standard deviation, and the bounds."""
+        """Store the statistics of a truncated normal distribution: mean, std, low and high."""
         del draw
         set_initial(target, figures(*bounds))
 
     def on_registration(
         self, module: torch.nn.Module, name: str, parameter: torch.nn.Parameter | None
     ) -> torch.nn.Parameter | None:
-        """Put a parameter on the meta device when a module takes it."""
+        """Replace a parameter by a meta tensor when a module registers it."""
         del module, name
         if parameter is None or parameter.is_meta:
             return None
         light = torch.nn.Parameter(parameter.detach().to("meta"), parameter.requires_grad)
         if parameter.data_ptr() not in self._uninitialised:
-            # Drawn before the module took it (`Parameter(torch.randn(…) * 0.02)`).
+            # Initialised before registration, e.g. `Parameter(torch.randn(…) * 0.02)`.
             start = parameter.detach().reshape(-1)[:_MAX_MEASURED_ELEMENTS]
             measured = measure(start)
             if measured is not None:
@@ -170,17 +170,17 @@ class InitialiserRecorder(TorchFunctionMode):
 
 
 class DrawingRecorder(InitialiserRecorder):
-    """Draws what an initialiser draws, measures it and lets go of it."""
+    """Draws the elements of initialisers, measures them and discards them."""
 
     draws = True
 
     def __init__(self) -> None:
         super().__init__()
         self._last: tuple[torch.Tensor, torch.Tensor] | None = None
-        """The weight that was drawn last, and its elements: initialisers may go on with them."""
+        """The weight drawn last and its elements; later initialiser calls may modify them."""
 
     def note(self, target: torch.nn.Parameter, call: Call) -> None:
-        """Run an initialiser for real; where that gives a constant, note it as ever."""
+        """Run an initialiser and measure it; keep the computed statistics if it is constant."""
         super().note(target, call)
         name = call.function.__name__
         if name == "copy_":
@@ -188,7 +188,7 @@ class DrawingRecorder(InitialiserRecorder):
             if isinstance(source, torch.Tensor) and not source.is_meta:
                 self.keep(target, source.detach().reshape(-1)[:_MAX_MEASURED_ELEMENTS].clone())
         elif name.startswith("kaiming_"):
-            # How wide it draws follows from the whole shape, of which some rows are drawn.
+            # The distribution depends on the full shape, of which only some rows are drawn.
             std = kaiming_std(target, *call.args, **call.options)
             drawn = _some_rows(target)
             if name == "kaiming_normal_":
@@ -204,27 +204,27 @@ class DrawingRecorder(InitialiserRecorder):
     def note_truncated(
         self, target: torch.Tensor, bounds: tuple[float, float, float, float], draw: Draw
     ) -> None:
-        """Draw a truncated normal distribution."""
+        """Draw a truncated normal distribution and measure it."""
         super().note_truncated(target, bounds, draw)
         drawn = _some_rows(target)
         draw(drawn)
         self.keep(target, drawn)
 
     def follow(self, target: torch.nn.Parameter, call: Call) -> None:
-        """Change what was drawn last for a weight, and measure it again."""
+        """Apply a change to the elements drawn last for the weight, and measure them again."""
         known = initial_statistics(target)
         drawn = self._last[1] if self._last is not None and self._last[0] is target else None
         has_tensors = any(
-            isinstance(each, torch.Tensor) for each in (*call.args, *call.options.values())
+            isinstance(arg, torch.Tensor) for arg in (*call.args, *call.options.values())
         )
         if drawn is not None and not has_tensors:
             call.on(drawn)
             self.keep(target, drawn)
-        elif known is not None:  # what becomes of it nobody sees
+        elif known is not None:  # the effect of the change is unknown
             set_initial(target, dataclasses.replace(known, is_measured=False))
 
     def keep(self, target: torch.Tensor, drawn: torch.Tensor) -> None:
-        """Keep the statistics of drawn elements, unless all of them are the same."""
+        """Store the statistics of drawn elements, unless the elements are all equal."""
         self._last = None
         measured = measure(drawn)
         if measured is not None and measured.std:
@@ -233,14 +233,14 @@ class DrawingRecorder(InitialiserRecorder):
 
 
 def _some_rows(target: torch.Tensor) -> torch.Tensor:
-    """Return memory for a weight without elements, or for as many of its rows as are drawn."""
+    """Return an empty CPU tensor for the rows of a weight that are drawn."""
     rows = max(1, _MAX_DRAWN_ELEMENTS // max(1, math.prod(target.shape[1:])))
     shape = (min(rows, target.shape[0]), *target.shape[1:]) if target.dim() else ()
     return torch.empty(shape, dtype=target.dtype, device="cpu")
 
 
 def _num_elements(sizes: tuple[Any, ...]) -> int:
-    """Return how many elements `torch.empty` is asked for; 0 where no number says."""
+    """Return the number of elements requested from `torch.empty`, or 0 if unknown."""
     if len(sizes) == 1 and isinstance(sizes[0], list | tuple):
         sizes = tuple(sizes[0])
     return math.prod(sizes) if sizes and all(isinstance(size, int) for size in sizes) else 0
@@ -251,7 +251,7 @@ _CREATIONS = frozenset(
      "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "arange", "linspace",
      "log", "exp", "sqrt", "repeat", "cat", "stack", "eye", "randint", "randperm", "to", "float"}
 )  # fmt: skip
-"""Functions whose result may lie where an uninitialised tensor lay before it was freed."""
+"""Functions whose result may reuse the memory of a freed uninitialised tensor."""
 
 
 _GET_DATA = torch.Tensor.data.__get__  # pyright: ignore[reportAttributeAccessIssue]
@@ -261,14 +261,14 @@ _CHANGES = frozenset(
      "clamp_max_", "exp_", "log_", "sqrt_", "pow_", "__imul__", "__iadd__", "__isub__",
      "__itruediv__"}
 )  # fmt: skip
-"""Methods by which initialisers go on with what they drew, element by element."""
+"""Elementwise methods that initialisers apply to drawn elements."""
 
 
 @contextlib.contextmanager
 def _truncated_normals_recorded(recorder: InitialiserRecorder) -> Iterator[None]:
-    """Record `trunc_normal_`, which since torch 2.13 returns from a meta tensor before any call.
+    """Record calls of `trunc_normal_`, which since torch 2.13 returns early for meta tensors.
 
-    The function is reached under many names, all of which end in this one.
+    The function has many aliases, all of which call the patched function.
     """
     original = getattr(torch.nn.init, "_no_grad_trunc_normal_", None)
 
@@ -301,14 +301,14 @@ def _truncated_normals_recorded(recorder: InitialiserRecorder) -> Iterator[None]
 
 @contextlib.contextmanager
 def _new_tensors_recorded(recorder: InitialiserRecorder) -> Iterator[None]:
-    """Tell the recorder what `torch.Tensor(…)` makes, a class that no mode sees called."""
+    """Record calls of `torch.Tensor(…)`, which bypass torch function modes."""
     make, before = torch._C.TensorBase.__new__, vars(torch.Tensor).get("__new__")
 
     def new(cls: type[torch.Tensor], *args: Any, **keys: Any) -> torch.Tensor:
-        made = make(cls, *args, **keys)
+        tensor = make(cls, *args, **keys)
         if cls is torch.Tensor:
-            recorder.note_new(made, args)
-        return made
+            recorder.note_new(tensor, args)
+        return tensor
 
     torch.Tensor.__new__ = staticmethod(new)  # pyright: ignore[reportAttributeAccessIssue]
     try:

@@ -1,4 +1,4 @@
-"""The cause of a difference between a module and the graphs that were captured of it."""
+"""Diagnosis of differences between a module and its captured graphs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _UNTRACED = (
 
 
 def cause_of_difference(call: Callable[[], Any], before: State, expected: Mapping[str, Any]) -> str:
-    """Return the cause of a difference and its remedy as whole sentences.
+    """Explain a difference and its remedy in whole sentences.
 
-    `call` calls the module, which is restored to the state `before` for each of two calls.
-    `expected` has the outputs of the first call, from `keep_leaves`.
+    `call` calls the module. It runs twice, each time from the state `before`. `expected` contains
+    the outputs of the first call, from `keep_leaves`.
     """
     for mode, cause in (
         (contextlib.nullcontext, _NOT_REPEATABLE),
@@ -42,7 +42,7 @@ def cause_of_difference(call: Callable[[], Any], before: State, expected: Mappin
         try:
             with mode():
                 outputs = call()
-        except Exception:  # modules raise whatever they like
+        except Exception:  # modules may raise any exception
             return cause
         if first_difference(outputs, expected):
             return cause
@@ -51,7 +51,7 @@ def cause_of_difference(call: Callable[[], Any], before: State, expected: Mappin
 
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
-    """Let `torch.compiler.is_compiling()` be true."""
+    """Make `torch.compiler.is_compiling()` return True."""
     before = torch.compiler._is_compiling_flag
     torch.compiler._is_compiling_flag = True
     try:

@@ -1,4 +1,4 @@
-"""Refusals of arguments that a trace cannot take as they are."""
+"""Checks that reject arguments that cannot be traced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZE = re.compile(r"L\['(?P<name>\w+)'\](?P<path>.*?)\.size\(\)\[(?P<dimension>
 
 
 def refuse_nested(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Raise `CaptureError` if an argument of a call is a nested tensor, jagged or strided."""
+    """Raise `CaptureError` if an argument of a call is a nested tensor of any layout."""
     for path, value in (*leaves(list(args), "args"), *leaves(dict(kwargs), "kwargs")):
         if isinstance(value, torch.Tensor) and value.is_nested:
             layout = str(value.layout).removeprefix("torch.")
@@ -31,7 +31,7 @@ def refuse_nested(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
 
 
 def refuse_constant_size(name: str, argument: str, example: Any, traced: Any) -> None:
-    """Raise `CaptureError` if a size that `mark_dynamic` marks is a constant of the trace."""
+    """Raise `CaptureError` if a size marked by `mark_dynamic` is constant in the trace."""
     if not isinstance(example, torch.Tensor) or not isinstance(traced, torch.Tensor):
         return
     for dimension in sorted(getattr(example, "_dynamo_dynamic_indices", ())):
@@ -46,22 +46,22 @@ def refuse_constant_size(name: str, argument: str, example: Any, traced: Any) ->
 
 
 def explain_specialised(message: str) -> str:
-    """Return whole sentences about dynamic sizes that torch found to be constants.
+    """Explain in whole sentences which dynamic sizes torch found to be constant.
 
-    The text is empty if `message`, an error of torch, is about something else.
+    The result is empty if `message`, a torch error, is about something else.
 
     >>> explain_specialised("- You marked L['x'].size()[0] as dynamic but your code specialized it "
     ...                     "to be a constant (4). If you're using mark_dynamic, ...")[:75]
     'dimension 0 of `x` is marked as dynamic, but the module works with the size'
     """
-    found = dict.fromkeys(
+    specialised_sizes = dict.fromkeys(
         (_described(match["size"]), match["constant"]) for match in _SPECIALISED.finditer(message)
     )
-    if not found:
+    if not specialised_sizes:
         return ""
     sizes = " and ".join(
         f"{size} is marked as dynamic, but the module works with the size {constant} only"
-        for size, constant in found
+        for size, constant in specialised_sizes
     )
     return (
         f"{sizes}. Remove the mark, use `torch._dynamo.maybe_mark_dynamic` (of `extract_export`: "

@@ -1,4 +1,4 @@
-"""Captured graphs on the tensors of their capture, and the comparison of their results."""
+"""Replays of captured graphs on their original tensors, and comparison of results."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _TOLERANCES: Mapping[torch.dtype, float] = {
     torch.float64: 1e-9, torch.complex128: 1e-9, torch.float32: 1e-5, torch.complex64: 1e-5,
     torch.float16: 4e-3, torch.bfloat16: 3e-2,
 }  # fmt: skip
-"""Accepted differences relative to the largest magnitude of an output: about 100 steps of float32
-and 4 of the 16-bit types. The same kernels run on the same tensors, so most outputs are bit-equal;
-a fused layer and its parts may round differently."""
+"""Accepted differences relative to the largest magnitude of an output: about 100 units in the last
+place for float32 and 4 for the 16-bit types. The same kernels run on the same tensors, so most
+outputs are bit-equal; a fused layer and its parts may round differently."""
 
 _COARSEST = 0.25
-"""The same for the 8-bit types, whose steps are an eighth or a quarter."""
+"""The tolerance for 8-bit floating-point types, whose relative precision is 1/8 or 1/4."""
 
 
 def plan_of(sample: Sample, arguments: Iterable[Any]) -> Plan:
-    """Return the calls of a captured sample on the device of its tensors."""
+    """Return the plan of a captured sample on the device of its tensors."""
     devices = [argument.device for argument in arguments if isinstance(argument, torch.Tensor)]
     device = next((device for device in devices if device.type != "cpu"), torch.device("cpu"))
     customs = {
@@ -42,7 +42,7 @@ def plan_of(sample: Sample, arguments: Iterable[Any]) -> Plan:
 
 
 def replay(conversion: Conversion, arguments: Sequence[Any]) -> Any:
-    """Run a captured graph on the arguments of the traced graph and return its outputs."""
+    """Run a captured sample on the arguments of the traced graph and return its outputs."""
     inputs = conversion.bind(arguments)
     plan = plan_of(conversion.sample, inputs.values())
     with _default_dtype(torch.float32), restored_if_it_fails():
@@ -50,7 +50,7 @@ def replay(conversion: Conversion, arguments: Sequence[Any]) -> Any:
 
 
 def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
-    """Yield the tensors, arrays and numbers in nested outputs, with the path to each.
+    """Yield the tensors, arrays and numbers in nested outputs with their paths.
 
     >>> list(leaves({"loss": 1.5, "states": (None, [2])}))
     [("outputs['loss']", 1.5), ("outputs['states'][1][0]", 2)]
@@ -74,7 +74,7 @@ def keep_leaves(value: Any) -> dict[str, Any]:
 
 
 def difference(actual: Any, expected: Any) -> str:
-    """Return how a leaf of the outputs differs from the expected leaf, "" if it does not.
+    """Describe how an output leaf differs from the expected leaf, or return "" if they match.
 
     >>> difference(torch.ones(2), torch.ones(2) + 1e-7)
     ''
@@ -94,7 +94,10 @@ def difference(actual: Any, expected: Any) -> str:
         return f"differs in {int((mine != other).sum())} of {other.numel()} elements"
     accepted = _TOLERANCES.get(other.dtype, _COARSEST)
     if other.is_complex():
-        mine, other = torch.view_as_real(mine), torch.view_as_real(other)
+        mine, other = (
+            torch.view_as_real(mine),
+            torch.view_as_real(other),
+        )
     mine, other = mine.double(), other.double()
     finite = torch.isfinite(other)
     if not torch.equal(torch.isfinite(mine), finite):
@@ -111,7 +114,7 @@ def difference(actual: Any, expected: Any) -> str:
 
 
 def first_difference(actual: Any, expected: Mapping[str, Any]) -> str:
-    """Return how nested outputs differ from those that `keep_leaves` kept, "" if they agree."""
+    """Describe the first difference from the outputs saved by `keep_leaves`, or return ""."""
     mine = dict(leaves(actual))
     if mine.keys() != expected.keys():
         return f"the outputs have {len(mine)} tensors and numbers instead of {len(expected)}"
@@ -123,10 +126,10 @@ def first_difference(actual: Any, expected: Mapping[str, Any]) -> str:
 
 
 class Origins:
-    """Tracks which tensors come from the arguments, the module or a captured graph.
+    """Tracks tensors that come from the arguments, the module or a captured graph.
 
-    A tensor is known by its memory. A known tensor whose version has grown since it was added was
-    written to outside of the captured graphs.
+    Tensors are identified by their storage. A known tensor with a newer version was modified
+    outside the captured graphs.
     """
 
     def __init__(self, tensors: Iterable[torch.Tensor]) -> None:
@@ -135,16 +138,16 @@ class Origins:
         self.add(tensors)
 
     def add(self, values: Any) -> None:
-        """Add the tensors in nested values as they are now."""
+        """Add the tensors in nested values at their current versions."""
         for _, leaf in leaves(list(values)):
             key = _storage_key(leaf)
             if key is not None:
-                # An address can be used again once its memory is freed, so keep it.
+                # An address may be reused once its memory is freed, so keep the storage alive.
                 self._alive.append(leaf.untyped_storage())
                 self._versions[key] = max(_version(leaf), self._versions.get(key, 0))
 
     def first_foreign(self, values: Iterable[Any]) -> torch.Tensor | None:
-        """Return the first tensor that was computed or written to somewhere else."""
+        """Return the first tensor that was computed or modified elsewhere, or None."""
         for _, leaf in leaves(list(values)):
             key = _storage_key(leaf)
             if key is not None and self._versions.get(key, -1) < _version(leaf):
@@ -153,7 +156,7 @@ class Origins:
 
 
 def describe(tensor: torch.Tensor) -> str:
-    """Return dtype and shape of a tensor as text.
+    """Return the dtype and shape of a tensor as a string.
 
     >>> describe(torch.ones(2, 3))
     'float32[2, 3]'
@@ -204,7 +207,7 @@ def _as_tensor(leaf: Any) -> torch.Tensor:
 
 
 def _number_dtype(number: float | complex) -> torch.dtype:
-    # Numbers come from `item()`, mostly of float32.
+    # Numbers usually come from `item()` on float32 tensors.
     return torch.complex64 if isinstance(number, complex) else torch.float32
 
 

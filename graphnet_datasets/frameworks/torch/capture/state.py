@@ -1,8 +1,8 @@
-"""The state that a call of a module may change, taken before a call and restored after it.
+"""Snapshots of the state that a module call may change, for restoring it afterwards.
 
-It comprises the tensors, containers and objects that can be reached from the module and its
-arguments, and the random generators of torch, NumPy and Python. Effects outside of the process
-(files, connections) cannot be undone.
+A snapshot covers the tensors, containers and objects reachable from the module and its arguments,
+and the random generators of torch, NumPy and Python. Effects outside the process (files,
+connections) cannot be undone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from torch.nn.parameter import UninitializedTensorMixin  # pyright: ignore
 
 _MAX_WEIGHT_BYTES = 2**26
-"""Parameters and gradients are copied only if they take no more memory than this together."""
+"""Parameters and gradients are copied only if their total size is at most this many bytes."""
 
 _OPAQUE = (
     types.ModuleType, types.BuiltinFunctionType, types.CodeType, logging.Logger, property, range,
@@ -30,7 +30,7 @@ _OPAQUE = (
     torch.storage.TypedStorage, torch.storage.UntypedStorage, torch._ops.OpOverload,
     torch._ops.OpOverloadPacket,
 )  # fmt: skip
-"""Types of objects that a call cannot change, or that belong to the whole process."""
+"""Types that a call cannot change, or that belong to the whole process."""
 
 _PLAIN = (
     int, float, complex, str, bytes, type(None), list, dict, set, collections.deque, torch.Tensor,
@@ -45,7 +45,7 @@ Restore = Callable[[], object]
 
 @dataclasses.dataclass(frozen=True)
 class _TensorState:
-    """The memory and the metadata of a tensor at one time; `contents` is None if not copied."""
+    """The memory and metadata of a tensor at one time; `contents` is None if not copied."""
 
     tensor: torch.Tensor
     alias: torch.Tensor
@@ -74,13 +74,13 @@ class _TensorState:
             if tensor.is_leaf and tensor.grad is not self.grad:
                 tensor.grad = self.grad
         if self.version is not None and tensor._version != self.version:
-            # Autograd compares versions, and the contents are those of this version.
+            # Autograd checks versions, and the restored contents belong to this version.
             set_versions = torch._C._autograd._unsafe_set_version_counter  # pyright: ignore
             set_versions((tensor,), (self.version,))
 
 
 class State:
-    """The state of a module, of the arguments of a call and of the random generators.
+    """A snapshot of a module, the arguments of a call and the random generators.
 
     >>> module, x = torch.nn.BatchNorm1d(2), torch.ones(3, 2)
     >>> before = State(module, x)
@@ -108,12 +108,12 @@ class State:
 
     @property
     def tensors(self) -> list[torch.Tensor]:
-        """The tensors that were reached."""
+        """All reachable tensors."""
         return [state.tensor for state in self._tensors]
 
     @unset_fake_temporarily()
     def contents(self, position: int) -> torch.Tensor:
-        """Return the copy of a tensor; only for tensors whose memory was copied."""
+        """Return the copy of a tensor, which must have been copied."""
         state = self._tensors[position]
         assert state.contents is not None  # noqa: S101 - the caller's
         alias = state.alias
@@ -122,39 +122,41 @@ class State:
         return copy
 
     def restore(self) -> None:
-        """Restore everything to the state that was taken."""
+        """Restore the entire snapshot."""
         self.restore_objects()
         self.restore_tensors()
 
     @unset_fake_temporarily()
     def restore_tensors(self) -> None:
-        """Restore the tensors and the random generators, and leave Python objects as they are."""
+        """Restore tensors and random generators, but not Python objects."""
         for state in self._tensors:
             state.restore()
         for restore in self._generators:
             restore()
 
     def restore_objects(self) -> None:
-        """Restore containers and the attributes of objects."""
+        """Restore containers and attributes of objects."""
         for _, restore in self._objects:
             restore()
 
     def has_same_objects(self, other: State) -> bool:
-        """Tell whether containers and attributes hold the same objects as in another state."""
+        """Return whether containers and attributes hold the same objects as in another snapshot."""
         return len(self._values) == len(other._values) and all(
-            held is value and _same(items, others)
-            for (held, items), (value, others) in zip(self._values, other._values, strict=True)
+            container is other_container and _same(items, other_items)
+            for (container, items), (other_container, other_items) in zip(
+                self._values, other._values, strict=True
+            )
         )
 
     @unset_fake_temporarily()
     def changed_tensors(self, other: State) -> list[int]:
-        """Return the positions of tensors whose bytes in `other` differ from those here."""
-        theirs = {id(state.tensor): state for state in other._tensors}
+        """Return the indices of tensors whose bytes differ from those in `other`."""
+        other_states = {id(state.tensor): state for state in other._tensors}
         return [
             position
-            for position, mine in enumerate(self._tensors)
-            if id(mine.tensor) in theirs
-            and not _same_contents(mine.contents, theirs[id(mine.tensor)].contents)
+            for position, state in enumerate(self._tensors)
+            if id(state.tensor) in other_states
+            and not _same_contents(state.contents, other_states[id(state.tensor)].contents)
         ]
 
     # Walking
@@ -217,7 +219,7 @@ class State:
                 self._pending.append(held)
 
     def _add_class(self, kind: type) -> None:
-        """Add the data attributes of a class of the model, and the globals of its methods."""
+        """Add the data attributes of a model's class, and the globals used by its methods."""
         if kind.__module__.partition(".")[0] in ("torch", "builtins", "numpy", "collections"):
             return
         for name, held in list(vars(kind).items()):
@@ -301,7 +303,7 @@ class State:
 
 
 def _weights_of(roots: Iterable[Any]) -> dict[int, torch.Tensor]:
-    """Return the parameters of modules among the roots, and their gradients, by identity."""
+    """Return the parameters of root modules and their gradients, by `id`."""
     weights: dict[int, torch.Tensor] = {}
     for root in roots:
         if isinstance(root, torch.nn.Module):
@@ -338,7 +340,7 @@ def _same_contents(
     contents: torch.UntypedStorage | None, others: torch.UntypedStorage | None
 ) -> bool:
     if contents is None or others is None:
-        return True  # nothing is known of memory that was not copied
+        return True  # memory that was not copied cannot be compared
     return contents.nbytes() == others.nbytes() and torch.equal(
         _as_bytes(contents), _as_bytes(others)
     )
@@ -358,8 +360,8 @@ def _is_same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and isinstance(value, _CONSTANTS) and value == other
 
 
-# Subclasses of containers may compute what they return and refuse to be changed, so these functions
-# call the methods of the base class.
+# Subclasses of containers may override reading and writing, so the following functions call the
+# methods of the base class.
 
 
 def _items_of(mapping: dict[Any, Any]) -> dict[Any, Any]:
@@ -403,7 +405,7 @@ def _set_in_class(kind: type, name: str, value: Any) -> None:
 
 
 def _generator_states() -> list[Restore]:
-    """Return a function per random generator of the process that restores its state."""
+    """Return one function per global random generator that restores its state."""
     torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()
     python_state = random.getstate()
     restores: list[Restore] = [

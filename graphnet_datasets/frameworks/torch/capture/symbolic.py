@@ -1,7 +1,7 @@
-"""Symbolic dimensions of a traced graph: from sympy expressions to the grammar of `symbols`.
+"""Conversion of a trace's symbolic sizes from sympy to the grammar of `symbols`.
 
-Tracers name symbols after hashes of where they came from (`s77`), which differ between versions.
-Here symbols are renamed `s0`, `s1`, … in the order in which the graph's inputs show them.
+Tracers derive symbol names (`s77`) from hashes of their sources, which differ between versions.
+Symbols are renamed to `s0`, `s1`, … in the order of their first use in the graph's inputs.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _RELATIONS: dict[type, Relation] = {
 }  # fmt: skip
 
 _OPEN_BOUND = 2**62
-"""Bounds at least this large are how tracers write "no bound"."""
+"""Tracers represent missing bounds by numbers at least this large."""
 
 
 class UnknownSizeError(Exception):
-    """A size depends on the elements of a tensor, so that no shape can be written down for it."""
+    """A size depends on tensor elements, so it cannot be part of a shape."""
 
 
 class SymbolTable:
-    """The symbols of one graph, met in order, under their canonical names."""
+    """The symbols of one graph in order of first use, with their canonical names."""
 
     def __init__(self) -> None:
         self._names: dict[Any, str] = {}
         self._shape_env: Any = None
 
     def dim(self, size: int | torch.SymInt) -> Dim:
-        """Return `size` as an integer or as an expression over the canonical symbols.
+        """Return `size` as an integer or an expression of canonical symbols.
 
         Raises:
-            UnknownSizeError: the size depends on data, or is outside the grammar.
+            UnknownSizeError: If the size depends on data or is outside the grammar.
         """
         if not isinstance(size, torch.SymInt):
             return int(size)
@@ -50,34 +50,34 @@ class SymbolTable:
         return int(expression) if expression.is_Integer else self._print(expression)
 
     def expression(self, size: int | torch.SymInt) -> sympy.Expr:
-        """Return `size` as a sympy expression over the tracer's own symbols."""
+        """Return `size` as a sympy expression of the tracer's symbols."""
         if not isinstance(size, torch.SymInt):
             return sympy.Integer(int(size))
         self._shape_env = size.node.shape_env
         return sympy.sympify(size.node.expr)
 
     def symbols(self) -> tuple[Symbol, ...]:
-        """Return the symbols met so far with their hints and ranges."""
+        """Return the symbols used so far with their hints and ranges."""
         return tuple(
             Symbol(name, self._hint(symbol), *self._range(symbol))
             for symbol, name in self._names.items()
         )
 
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return the guards that the trace rests on, as far as they are about symbols met here.
+        """Return the guards of the trace that only involve symbols used so far.
 
-        Alternatives (`a or b`) have no place in the format and are left out: the captured sizes
-        meet them, and ranges and the other relations stay.
+        Disjunctions (`a or b`) cannot be expressed in the format and are omitted. The captured
+        sizes satisfy them, and ranges and other relations are kept.
         """
         if self._shape_env is None:
             return ()
-        found: dict[Constraint, None] = {}
+        constraints: dict[Constraint, None] = {}
         for guard in self._shape_env.guards:
             for relation in self._conjuncts(guard.expr):
                 constraint = self._constraint(relation)
                 if constraint is not None:
-                    found[constraint] = None
-        return tuple(found)
+                    constraints[constraint] = None
+        return tuple(constraints)
 
     def _conjuncts(self, guard: sympy.Basic) -> Iterable[sympy.Basic]:
         return guard.args if isinstance(guard, sympy.And) else (guard,)
@@ -115,7 +115,7 @@ class SymbolTable:
         return text
 
     def _hints(self) -> dict[Any, Any]:
-        # `backed_var_to_val` is the name since torch 2.12; `var_to_val` warns there.
+        # Renamed in torch 2.12; the old name `var_to_val` emits a warning there.
         env = self._shape_env
         return env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val
 
@@ -130,7 +130,7 @@ class SymbolTable:
 
 
 def _bound(value: Any) -> int | None:
-    """Return a bound of a range as an integer, or None where the range is open."""
+    """Return a range bound as an integer, or None if the range is open."""
     if not getattr(value, "is_Integer", False) and not isinstance(value, int):
         as_float = float(value) if getattr(value, "is_Float", False) else math.inf
         return None if math.isinf(as_float) else int(as_float)
@@ -138,13 +138,13 @@ def _bound(value: Any) -> int | None:
 
 
 class _Printer(StrPrinter):
-    """Prints sympy, and the integer functions that torch adds to it, in the grammar."""
+    """Prints sympy expressions and torch's integer functions in the grammar of `symbols`."""
 
     def _print_Mul(self, expr: sympy.Mul) -> str:  # noqa: N802 - sympy dispatches on this name
         numerator, denominator = expr.as_numer_denom()
         if denominator == 1:
             return super()._print_Mul(expr)
-        # The quotient of two sizes is only written where it is exact.
+        # Quotients of sizes are only printed if they are exact.
         return f"({self._print(numerator)})//({self._print(denominator)})"
 
     def _print_Add(self, expr: sympy.Add, order: Any = None) -> str:  # noqa: N802

@@ -1,4 +1,4 @@
-"""What the nodes of a traced graph call and hold, by name."""
+"""Names and attributes of the nodes of a traced graph."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import torch
 
 
 def attribute(module: Any, path: str) -> Any:
-    """Return what stands at a dotted path below a module."""
+    """Return the attribute at a dotted path below a module."""
     for part in path.split("."):
         module = getattr(module, part)
     return module
 
 
 def plain_name(target: Any) -> str:
-    """Return the last part of the name of what a node calls."""
+    """Return the unqualified name of a node's target."""
     return getattr(target, "__name__", "") or str(target)
 
 
 def qualified_name(target: Any) -> str:
-    """Return the name of what a node calls, for people."""
+    """Return the qualified name of a node's target for messages."""
     if isinstance(target, torch._ops.OpOverload):
         return f"torch.ops.{target}"
     module = getattr(target, "__module__", None) or ""
@@ -29,5 +29,5 @@ def qualified_name(target: Any) -> str:
 
 
 def items(arg: Any) -> Sequence[Any]:
-    """Return the elements of an argument that is several, or one of its own."""
+    """Return the elements of a tuple or list; wrap any other argument in a tuple."""
     return arg if isinstance(arg, tuple | list) else (arg,)
