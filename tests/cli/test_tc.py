@@ -69,10 +69,10 @@ def test_infer_prints_ranges_and_shapes(file: str) -> None:
     ("words", "message"),
     [
         (["--shape", "A=4,5"], "The sizes of `B` are missing. Pass --shape B=K,N with numbers."),
-        (["--shape", "A=4,5", "--shape", "B=4,5"], "is 4, but has to be `K`, which is 5"),
+        (["--shape", "A=4,5", "--shape", "B=4,5"], "is 4, but must be `K`, which is 5"),
         (["--shape", "A=4,x", "--shape", "B=4,5"], "holds something that is not an integer"),
         (["--shape", "A"], "`A` is not written as NAME=VALUE."),
-        (["--entry", "nn"], "There is no definition `nn`; there are mm."),
+        (["--entry", "nn"], "There is no definition `nn`; choose from mm."),
     ],
 )
 def test_wrong_sizes_are_one_sentence(file: str, words: list[str], message: str) -> None:
