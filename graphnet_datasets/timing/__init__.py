@@ -1,1 +1,1 @@
-"""How long calls take: clocks, interleaved pairs, intervals and caches; knows nothing of graphs."""
+"""Timing of calls: clocks, interleaved pairs, intervals and cache eviction."""

@@ -1,4 +1,4 @@
-"""Timing one arm with nothing else in its process."""
+"""Timing one arm alone in its process."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .pairs import TimingSettings
 from .usage import describe_machine, read_machine
 
 ALONE_BUDGET_S = 0.2
-"""Time for the calls of `measure_alone` beyond the tenth."""
+"""Time budget of `measure_alone` once 10 calls have been timed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AloneTimes:
-    """The times in milliseconds of one arm by itself, and how often each call was preempted."""
+    """The call times of one arm alone, in milliseconds, and the preemptions of each call."""
 
     times_ms: tuple[float, ...]
     preemptions: tuple[int, ...]
@@ -34,11 +34,12 @@ def measure_alone(
     evict_caches: Callable[[], None] | None = None,
     num_calls: int = 10,
 ) -> AloneTimes:
-    """Time one arm with nothing else in the process.
+    """Time one arm without the other arm in the process.
 
-    There are `num_calls` of them; from the tenth on fewer where those take longer than
-    `ALONE_BUDGET_S`, and in any case where they take longer than `settings.hard_budget_s`. Against
-    these an eager arm that the candidate's runtime disturbs is recognised.
+    Up to `num_calls` calls are timed. The first 10 calls are limited only by
+    `settings.hard_budget_s`; after that, measuring stops after `ALONE_BUDGET_S`. Comparing these
+    times with the baseline's times next to the candidate shows whether the candidate's runtime
+    slows eager down.
     """
     run = Calls(call, call, clock, before_each, after_each, evict_caches)
     with no_garbage_collection():
@@ -60,5 +61,5 @@ def measure_alone(
             reading, usage = run.call("baseline", len(times))
             times.append(reading.elapsed_ms)
             preemptions.append(usage.num_preemptions)
-        happened = describe_machine(machine, read_machine())
-        return AloneTimes(tuple(times), tuple(preemptions), happened)
+        activity = describe_machine(machine, read_machine())
+        return AloneTimes(tuple(times), tuple(preemptions), activity)

@@ -1,4 +1,4 @@
-"""Cold caches: what a call finds when its data was not used just before."""
+"""Cache sizes and cache eviction, for timing calls with cold caches."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 _CPU_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNKNOWN_CACHE_BYTES = 64 * 2**20
-"""Where neither sysfs nor the C library tells: more than most desktop processors have."""
+"""Used if neither sysfs nor the C library reports a size; larger than most desktop caches."""
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def cpu_cache_bytes(folder: Path = _CPU_CACHES) -> int:
-    """Return the size of the processor's largest cache, as the system tells it."""
+    """Return the size of the processor's largest cache, as reported by the system."""
     sizes = [_parse_size(path.read_text()) for path in folder.glob("index*/size")]
     for name in ("SC_LEVEL3_CACHE_SIZE", "SC_LEVEL2_CACHE_SIZE"):
         if name in os.sysconf_names:
@@ -24,7 +24,7 @@ def cpu_cache_bytes(folder: Path = _CPU_CACHES) -> int:
 
 
 def cache_bytes(device: str) -> int:
-    """Return the size of the last cache before a device's memory."""
+    """Return the size of the device's last-level cache in bytes."""
     if device.startswith("cuda"):
         import torch
 
@@ -33,9 +33,10 @@ def cache_bytes(device: str) -> int:
 
 
 def make_evictor(device: str) -> Callable[[], None]:
-    """Return what overwrites twice the size of the device's last cache, to be called untimed.
+    """Return a function that overwrites twice the size of the device's last-level cache.
 
-    On a GPU the write is queued on the current stream, before the events of the timed call.
+    Call it outside of the timed window. On a GPU the write is queued on the current stream, before
+    the events of the timed call.
     """
     if device.startswith("cuda"):
         import torch

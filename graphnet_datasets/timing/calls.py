@@ -21,7 +21,7 @@ AfterEach: TypeAlias = Callable[[Arm, int, Any], None]
 
 
 class ArmFailedError(RunError):
-    """An arm raised while it was warmed up or timed; the cause is the error that it raised."""
+    """An arm raised during warm-up or timing; the original error is the `__cause__`."""
 
     def __init__(self, arm: Arm, pair: int, cause: BaseException) -> None:
         when = f"in pair {pair}" if pair >= 0 else "while warming up"
@@ -31,7 +31,7 @@ class ArmFailedError(RunError):
 
 
 class Calls:
-    """Calls arms with the hooks around them and keeps the times."""
+    """Call the arms with their hooks and record the times."""
 
     CHANGING = frozenset({"is_candidate_first"})
 
@@ -57,10 +57,10 @@ class Calls:
         self.is_candidate_first: list[bool] = []
 
     def call(self, arm: Arm, pair: int) -> tuple[Reading, Usage]:
-        """Call an arm once, with what has to happen before and after outside of its time.
+        """Call an arm once; hooks run outside of the timed window.
 
         Raises:
-            ArmFailedError: it raised.
+            ArmFailedError: the arm raised.
         """
         if self._before_each is not None:
             self._before_each(arm, pair)
@@ -87,7 +87,7 @@ class Calls:
         return reading, usage
 
     def pair(self, index: int, is_candidate_first: bool) -> None:
-        """Call both arms and keep their times."""
+        """Call both arms and record their times."""
         for arm in reversed(ARMS) if is_candidate_first else ARMS:
             reading, usage = self.call(arm, index)
             self.times[arm].append(reading.elapsed_ms)
@@ -104,7 +104,7 @@ class Calls:
 
 @contextlib.contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Keep Python's collector out of the timed calls."""
+    """Disable Python's garbage collector during the timed calls."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

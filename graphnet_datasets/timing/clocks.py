@@ -1,7 +1,7 @@
-"""Clocks that time one call. They are bound before any candidate is imported.
+"""Clocks that time one call, bound before any candidate is imported.
 
-A candidate that replaces `time.perf_counter_ns` in its process changes nothing here: the function
-is held by the clock from this module's import on.
+The clocks keep the `time.perf_counter_ns` of this module's import. A candidate that replaces the
+function in its process has no effect on them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _perf_counter_ns = time.perf_counter_ns
 
 
 class Reading(NamedTuple):
-    """What a call returned, and its time in milliseconds by a clock and by the wall clock."""
+    """The result of a call and its time in milliseconds by the chosen clock and the wall clock."""
 
     result: Any
     elapsed_ms: float
@@ -22,21 +22,21 @@ class Reading(NamedTuple):
 
 
 class Clock(Protocol):
-    """Times single calls."""
+    """A clock that times single calls."""
 
     name: str
 
     def measure(self, call: Callable[[], Any]) -> Reading:
-        """Call `call` and return its result and the times that it took."""
+        """Call `call` and return its result and times."""
         ...
 
     def now_s(self) -> float:
-        """Return the wall clock in seconds, for budgets."""
+        """Return the wall-clock time in seconds, for budgets."""
         ...
 
 
 class WallClock:
-    """`perf_counter_ns` around the call, with the whole device synchronised on both sides."""
+    """`perf_counter_ns` around the call, with the device synchronized before and after it."""
 
     def __init__(self, synchronize: Callable[[], None] | None = None) -> None:
         self.name = "perf_counter" if synchronize is None else "perf_counter_synchronized"
@@ -44,7 +44,7 @@ class WallClock:
         self._synchronize = synchronize
 
     def measure(self, call: Callable[[], Any]) -> Reading:
-        """Time one call; a result of 0 is recorded as the clock's step of 1 ns."""
+        """Time one call; an elapsed time of 0 is recorded as 1 ns, the resolution of the clock."""
         now, synchronize = self._now, self._synchronize
         if synchronize is None:
             started = now()
@@ -56,7 +56,7 @@ class WallClock:
             result = call()
             synchronize()
             ended = now()
-        # Without `max`: a builtin is looked up in each call, and could be another one by then.
+        # `max` would be looked up at each call, and a candidate could have replaced it.
         elapsed_ms = (ended - started) / 1e6 if ended > started else 1e-6
         return Reading(result, elapsed_ms, elapsed_ms)
 
@@ -66,11 +66,11 @@ class WallClock:
 
 
 class CudaEventClock:
-    """Device events around the call, on the current stream, after the device has gone idle.
+    """CUDA events around the call, on the current stream, after the device has become idle.
 
-    The whole device is synchronised before the end is read, so that work on a side stream cannot
-    end later than the clock: `measure` raises the event time to the wall time from the last event
-    to the end of the synchronisation wherever other streams were still at work.
+    The device is synchronized before the end is read, so that work on a side stream is not missed.
+    If other streams were still busy, `measure` adds the wall-clock time from the last event to the
+    end of the synchronization.
     """
 
     name = "cuda_event"
@@ -82,7 +82,7 @@ class CudaEventClock:
         self._start, self._end = event(enable_timing=True), event(enable_timing=True)
         self._record, self._elapsed_ms = event.record, event.elapsed_time
         self._wait = event.synchronize
-        # `torch.cuda.synchronize` looks this up again in each call; a candidate could replace it.
+        # `torch.cuda.synchronize` looks this up at each call; a candidate could replace it.
         wait_for_device, on_device = torch._C._cuda_synchronize, torch.cuda.device
 
         def synchronize(device: Any) -> None:
@@ -94,7 +94,7 @@ class CudaEventClock:
         self._now = _perf_counter_ns
 
     def measure(self, call: Callable[[], Any]) -> Reading:
-        """Time one call by events; see the class for what happens on side streams."""
+        """Time one call by CUDA events; the class docstring covers side streams."""
         self._synchronize(self._device)
         started = self._now()
         self._record(self._start)
@@ -106,7 +106,7 @@ class CudaEventClock:
         ended = self._now()
         others_ms = (ended - stream_ended) / 1e6
         elapsed_ms = self._elapsed_ms(self._start, self._end)
-        # An idle device synchronises in a few microseconds; more means another stream ran on.
+        # An idle device synchronizes in a few microseconds; longer means another stream was busy.
         elapsed_ms += others_ms if others_ms > 0.05 else 0.0
         return Reading(result, elapsed_ms, (ended - started) / 1e6)
 

@@ -1,6 +1,6 @@
-"""Doubts about times: whether the pairs were calm, and the baseline what it is without candidate.
+"""Checks for disturbed timings: preempted calls, busy machines and slowed baselines.
 
-A doubt widens or flags a figure, it never makes another figure of it.
+A failed check widens an interval or flags a result. It never changes the result itself.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ import numpy as np
 from .intervals import speedup_interval
 
 Interval: TypeAlias = tuple[float | None, float | None]
-"""The ends of an interval; None is one that is not known."""
+"""The ends of an interval; an unknown end is None."""
 MIN_CALM_PAIRS = 10
-"""Calm pairs from which on the others are left out; as many as any measurement has."""
+"""The number of undisturbed pairs required to ignore the disturbed ones; every measurement has at
+least this many pairs in total."""
 ALLOWED_SHIFT = 1.1
-"""Ratio of the baseline's times in two processes that proves nothing: where memory came to lie
-differs from process to process."""
+"""The ratio of baseline times between two processes that is still considered normal. Memory
+placement differs from process to process."""
 SIGNIFICANCE = 0.005
-"""Of each direction of `find_shift`: one honest run in a hundred is doubted."""
+"""The significance level of `find_shift` in each direction; 1 % of undisturbed runs are flagged."""
 MAX_OTHER_CPU_SHARE, MAX_STEAL_SHARE, MAX_PREEMPTED_SHARE = 0.1, 0.01, 0.2
-"""Beyond any of these a machine is busy."""
+"""Limits beyond which a machine counts as busy."""
 STATED_PRECISION = 0.05
-"""Relative half width of the 95 % interval up to which a speedup counts as known: `compare` takes a
-difference of 5 % for one. Settings that stop at a wider interval state that one."""
+"""The largest relative half width of the 95 % interval at which a speedup counts as precise.
+`compare` treats a difference of 5 % as real. Settings that stop at a wider interval use that
+width instead."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PairedSpeedup:
-    """The speedup of interleaved pairs and its 95 % interval, None where there is none.
+    """The speedup of interleaved pairs and the ends of its 95 % interval, None if undefined.
 
-    `num_calm` pairs of `num_pairs` had no call that was preempted. `is_uneven` says that one arm
-    was preempted more often than its share of the time explains.
+    In `num_calm` of the `num_pairs` pairs no call was preempted. `is_uneven` is set if one arm was
+    preempted more often than its share of the time explains.
     """
 
     speedup: float
@@ -53,11 +55,11 @@ def paired_speedup(
     baseline_preemptions: Sequence[int] | None = None,
     candidate_preemptions: Sequence[int] | None = None,
 ) -> PairedSpeedup:
-    """Return the speedup of the pairs of which no call was preempted, where there are enough.
+    """Return the speedup over the pairs without preempted calls, if there are enough of them.
 
-    A call counts as preempted by the record of the operating system, never by its time. With fewer
-    than `MIN_CALM_PAIRS` others all pairs count. Where the arms were preempted unevenly, the
-    interval covers that of all pairs as well.
+    Preemption is determined by the operating system's counters, never by duration. With fewer than
+    `MIN_CALM_PAIRS` undisturbed pairs, all pairs count. If the arms were preempted unevenly, the
+    interval is widened to include the interval of all pairs.
 
     >>> paired_speedup([2.0] * 12, [1.0] * 11 + [50.0], None, [0] * 12, [0] * 11 + [3]).num_calm
     11
@@ -84,7 +86,7 @@ def paired_speedup(
 
 
 def cover(one: Interval, other: Interval) -> Interval:
-    """Return the ends of the interval that covers two; None is an end that is not known.
+    """Return the smallest interval that contains both intervals; an unknown end stays None.
 
     >>> cover((1.0, 1.2), (0.9, 1.1)), cover((1.0, None), (0.9, 1.1))
     ((0.9, 1.2), (0.9, None))
@@ -95,12 +97,12 @@ def cover(one: Interval, other: Interval) -> Interval:
 
 
 def find_shift(one_ms: Sequence[float], other_ms: Sequence[float]) -> float:
-    """Return by how much the times differ beyond `ALLOWED_SHIFT`, as a ratio; 1.0 if they need not.
+    """Return the ratio by which two samples of times differ beyond `ALLOWED_SHIFT`, otherwise 1.0.
 
-    The ratio is of the medians of the quantiles that differ: above 1 where `one_ms` are greater.
-    It is Smirnov's test of two samples, once in each direction, on times of which the smaller are
-    first raised by `ALLOWED_SHIFT`: it compares the shares of calls beyond every time there is, so
-    that one call of many, fast or slow, decides nothing, and three calls of ten that are slow do.
+    The ratio is the median over the quantiles that differ; it is above 1 if `one_ms` is slower. The
+    decision uses the two-sample Smirnov test once in each direction, after multiplying the faster
+    sample by `ALLOWED_SHIFT`. The test compares the fractions of calls beyond every observed time.
+    A single unusual call therefore decides nothing, but three slow calls in ten do.
 
     >>> slow = [1.0, 21.0, 21.1, 21.2] * 10
     >>> find_shift(slow, [1.0, 1.01, 1.02] * 10) > 15, find_shift([1.0] * 30, [1.05] * 30)
@@ -108,22 +110,22 @@ def find_shift(one_ms: Sequence[float], other_ms: Sequence[float]) -> float:
     >>> find_shift([1.0] * 30, [1.5] * 30)
     0.6666666666666666
     """
-    one, other = np.sort(np.log(one_ms)), np.sort(np.log(other_ms))
-    if not len(one) or not len(other):
+    log_one, log_other = np.sort(np.log(one_ms)), np.sort(np.log(other_ms))
+    if not len(log_one) or not len(log_other):
         return 1.0
     allowed = math.log(ALLOWED_SHIFT)
-    if _is_greater(one, other + allowed) or _is_greater(other, one + allowed):
+    if _is_greater(log_one, log_other + allowed) or _is_greater(log_other, log_one + allowed):
         shares = np.linspace(0.05, 0.95, 19)
-        gaps = np.quantile(one, shares) - np.quantile(other, shares)
+        gaps = np.quantile(log_one, shares) - np.quantile(log_other, shares)
         gaps = gaps[np.abs(gaps) > allowed]
         return float(np.exp(np.median(gaps))) if len(gaps) else 1.0
     return 1.0
 
 
 def is_busy(machine: Any, preemptions: Sequence[int] = ()) -> bool:
-    """Return whether other processes or machines took the processors from the timed calls.
+    """Return whether other processes or virtual machines took processor time from the timed calls.
 
-    `machine` has the keys of `usage.describe_machine`, where it is known.
+    `machine` has the keys of `usage.describe_machine`, or is empty if unknown.
     """
     num_preempted = sum(count > 0 for count in preemptions)
     if num_preempted > MAX_PREEMPTED_SHARE * len(preemptions):
@@ -136,11 +138,11 @@ def is_busy(machine: Any, preemptions: Sequence[int] = ()) -> bool:
 
 
 def is_noisy(interval: Interval, precision: float = STATED_PRECISION, machine: Any = None) -> bool:
-    """Return whether a speedup is not known to its stated precision, or its machine was busy.
+    """Return whether a speedup is less precise than stated, or was measured on a busy machine.
 
-    `interval` is the 95 % interval of the speedup; without one its precision is unknown, which
-    counts as noise. `precision` is a relative half width, raised to `STATED_PRECISION`. Preempted
-    calls do not count by themselves: they are left out of the interval, or widen it.
+    `interval` is the 95 % interval of the speedup. An unknown end counts as noise. `precision` is a
+    relative half width of at least `STATED_PRECISION`. Preempted calls alone do not count as noise:
+    they are excluded from the interval, or widen it.
 
     >>> is_noisy((1.96, 2.04)), is_noisy((1.6, 2.5)), is_noisy((None, None))
     (False, True, True)
@@ -153,7 +155,7 @@ def is_noisy(interval: Interval, precision: float = STATED_PRECISION, machine: A
 
 
 def _is_greater(one: np.ndarray, other: np.ndarray) -> bool:
-    """Smirnov's one-sided test on sorted values: are those of `one` greater?"""
+    """Return whether the sorted values of `one` are greater, by Smirnov's one-sided test."""
     count, count_other = len(one), len(other)
     places = np.concatenate([one, other])
     excess = (
@@ -161,7 +163,7 @@ def _is_greater(one: np.ndarray, other: np.ndarray) -> bool:
         - np.searchsorted(one, places, "right") / count
     )
     distance = float(excess.max())
-    if distance >= 1:  # all of one are greater than all of the other: the chance is known exactly
+    if distance >= 1:  # exact probability for fully separated samples
         return 1 / math.comb(count + count_other, count) <= SIGNIFICANCE
     chance = math.exp(-2 * distance**2 * count * count_other / (count + count_other))
     return chance <= SIGNIFICANCE
@@ -173,10 +175,10 @@ def _is_uneven(
     of_baseline: np.ndarray,
     of_candidate: np.ndarray,
 ) -> bool:
-    """Tell whether preempted calls fall upon the arms otherwise than by the time they take.
+    """Return whether the arms' preemptions are not in proportion to their times.
 
-    The chance that a call is preempted grows with its length, so the lengths are those of calls
-    that were not, where there are any.
+    The probability of preemption grows with the duration of a call. Durations are taken from calls
+    that were not preempted.
     """
     num_baseline, num_candidate = int(of_baseline.sum()), int(of_candidate.sum())
     total = num_baseline + num_candidate

@@ -1,4 +1,4 @@
-"""What a process that times calls does with memory that a call has freed."""
+"""Heap settings of processes that time calls on a CPU."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ KEPT_HEAP: Mapping[str, str] = {
     "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
     "MALLOC_TRIM_THRESHOLD_": str(2**40),
 }
-"""Environment of processes that time calls on a CPU: the heap keeps what has been freed.
+"""Environment variables that make glibc keep freed memory in the heap.
 
-The C library of GNU gives the end of the heap back to the kernel once more than a threshold of it
-is free, and takes what is larger than another threshold from the kernel at each call. Both
-thresholds rise with the largest block that was ever freed, and what lies behind the free end
-prevents that it is returned. So by what the process did before, a call of a millisecond either
-takes its outputs from the heap, or has the kernel clear pages for them and takes three times as
-long: beside one candidate and not beside another, or in one process of eager and not in the next.
-Fixed, the thresholds are the same for all (mallopt(3)): blocks of less than 32 MiB, the greatest
-that can be said, always come from the heap, larger ones always from the kernel. Other C libraries
-do not look at these variables.
+glibc returns the end of the heap to the kernel when more than one threshold of it is free, and
+requests every block above another threshold directly from the kernel. Both thresholds grow with the
+largest block freed so far, and a live block near the end of the heap prevents returning it. The
+history of a process therefore decides whether a call of one millisecond takes its outputs from the
+heap, or waits for the kernel to clear pages and takes three times as long. The result could differ
+between candidates, or between two processes that run eager. Fixed thresholds (mallopt(3)) make all
+processes behave alike: blocks below 32 MiB, the largest value allowed, always come from the heap,
+and larger blocks always come from the kernel. Other C libraries ignore these variables.
 """

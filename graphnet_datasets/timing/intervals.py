@@ -1,4 +1,4 @@
-"""The speedup of interleaved pairs and its 95 % interval."""
+"""Interval estimates for speedups measured in interleaved pairs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 _NORMAL_975 = 1.959963984540054
 _T_975_OF_FEW = (math.inf, 12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836)
-"""Student's t at 0.975 for 0 to 5 degrees of freedom, where the expansion is too coarse."""
+"""Student's t at 0.975 for 0 to 5 degrees of freedom, where the expansion is inaccurate."""
 
 
 def t_quantile(degrees: int) -> float:
-    """Return the 0.975 quantile of Student's t, to 1e-4 or better.
+    """Return the 0.975 quantile of Student's t distribution, accurate to 1e-4.
 
-    Expansion in 1 / degrees around the normal quantile: Abramowitz and Stegun 26.7.5.
+    Uses the expansion in 1 / degrees around the normal quantile, Abramowitz and Stegun 26.7.5.
 
     >>> round(t_quantile(9), 3), round(t_quantile(99), 3)
     (2.262, 1.984)
@@ -34,16 +34,16 @@ def t_quantile(degrees: int) -> float:
 
 
 def centre_and_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the centre of `values` and the ends of its 95 % interval, by ranks.
+    """Return a rank-based centre of `values` and the ends of its 95 % interval.
 
-    The centre is the Hodges-Lehmann estimate, the median of the means of all pairs of values (each
-    with itself too), and the interval inverts Wilcoxon's signed rank test (Hollander and Wolfe,
-    chapter 3). It asks of the noise to be symmetric and nothing else: the interval of the mean is
-    too wide by far where one call in fifty is interrupted. For normal noise it needs 5 % more
-    values. Every value counts, none is removed.
+    The centre is the Hodges-Lehmann estimate: the median of the means of all pairs of values,
+    including each value paired with itself. The interval inverts Wilcoxon's signed rank test
+    (Hollander and Wolfe, chapter 3). Only symmetric noise is assumed; an interval for the mean
+    would be far too wide if one call in fifty is interrupted. For normal noise the method needs 5 %
+    more values than the mean. No value is removed.
 
-    Fewer than six values have no such interval; they have Student's, around the same centre. One
-    value has an infinite one.
+    With fewer than six values the signed rank interval does not exist, and Student's interval
+    around the same centre is used. For a single value the interval is infinite.
 
     >>> centre_and_interval([1.0] * 10)
     (1.0, 1.0, 1.0)
@@ -66,15 +66,15 @@ def centre_and_interval(values: Sequence[float]) -> tuple[float, float, float]:
 def balanced_interval(
     values: Sequence[float], is_second_kind: Sequence[bool]
 ) -> tuple[float, float, float]:
-    """Return `centre_and_interval` of values that a known circumstance shifts by some constant.
+    """Return `centre_and_interval` after removing a constant shift between two kinds of values.
 
-    In a pair the call that comes first is slower, by about one per cent of a small call, so log
-    ratios lie that much higher or lower by the order of their pair. Left in, the shift widens the
-    interval and, where the orders are not balanced, moves its centre. Half the Hodges-Lehmann shift
-    between the two kinds is taken out of each value; for this second parameter the interval is
-    widened by sqrt(n / (n - 2)), as a variance loses a degree of freedom for each mean.
+    The first call of a pair is slower, by about 1 % for a small call. The order of a pair therefore
+    shifts its log ratio up or down. If this shift remained, it would widen the interval and, with
+    unbalanced orders, move its centre. The function removes half of the Hodges-Lehmann shift
+    between the two kinds from each value. Because it estimates this second parameter, it widens the
+    interval by sqrt(n / (n - 2)): each estimated mean costs the variance one degree of freedom.
 
-    With fewer than six values, or all of one kind, the values are taken as they are.
+    With fewer than six values, or values of one kind only, nothing is removed.
 
     >>> balanced_interval([1.0, 3.0] * 4, [False, True] * 4)
     (2.0, 2.0, 2.0)
@@ -85,12 +85,12 @@ def balanced_interval(
         return centre_and_interval(values)
     shift = float(np.median(array[kinds][:, None] - array[~kinds][None, :])) / 2
     centre, low, high = centre_and_interval(np.where(kinds, array - shift, array + shift).tolist())
-    wider = math.sqrt(count / (count - 2))
-    return centre, centre - (centre - low) * wider, centre + (high - centre) * wider
+    factor = math.sqrt(count / (count - 2))
+    return centre, centre - (centre - low) * factor, centre + (high - centre) * factor
 
 
 def _signed_rank_quantile(count: int) -> int | None:
-    """Return the greatest signed rank sum that is rejected at 5 %, both sides; None if none is."""
+    """Return the largest signed rank sum that a two-sided 5 % test rejects, or None."""
     if count < 10:
         return {6: 0, 7: 2, 8: 3, 9: 5}.get(count)
     mean = count * (count + 1) / 4
@@ -111,10 +111,11 @@ def speedup_interval(
     candidate_ms: Sequence[float],
     is_candidate_first: Sequence[bool] | None = None,
 ) -> tuple[float, float | None, float | None]:
-    """Return exp of the centre of the pairs' log ratios and the ends of its 95 % interval.
+    """Return the speedup of the pairs and the ends of its 95 % interval.
 
-    See `balanced_interval` with the orders of the pairs, `centre_and_interval` without. The ends
-    are None where there is one pair only.
+    The speedup is exp of the centre of the log ratios. The interval comes from `balanced_interval`
+    if the orders of the pairs are given, otherwise from `centre_and_interval`. The ends are None
+    for a single pair.
 
     >>> speedup_interval([2.0, 2.0], [1.0, 1.0])
     (2.0, 2.0, 2.0)
@@ -130,23 +131,23 @@ def speedup_interval(
 def shift_interval(
     baseline_ms: Sequence[float], candidate_ms: Sequence[float]
 ) -> tuple[float, float | None, float | None]:
-    """Return the ratio of two unpaired samples and its 95 % interval, by ranks.
+    """Return the ratio of two unpaired samples and its rank-based 95 % interval.
 
-    The ratio is exp of the Hodges-Lehmann shift, the median of all differences of logarithms, and
-    the interval inverts the test of Mann and Whitney (Hollander and Wolfe, chapter 4). With fewer
-    than four times of either the ends are None.
+    The ratio is exp of the Hodges-Lehmann shift: the median of all differences of logarithms. The
+    interval inverts the Mann-Whitney test (Hollander and Wolfe, chapter 4). The ends are None if
+    either sample has fewer than four times.
 
     >>> shift_interval([2.0, 2.0, 2.0, 2.0], [1.0, 1.0, 1.0, 1.0])
     (2.0, 2.0, 2.0)
     """
-    one, other = np.log(baseline_ms), np.log(candidate_ms)
-    differences = np.sort((one[:, None] - other[None, :]).ravel())
+    baseline, candidate = np.log(baseline_ms), np.log(candidate_ms)
+    differences = np.sort((baseline[:, None] - candidate[None, :]).ravel())
     shift = math.exp(float(np.median(differences)))
-    count, count_other = len(one), len(other)
-    if min(count, count_other) < 4:
+    num_baseline, num_candidate = len(baseline), len(candidate)
+    if min(num_baseline, num_candidate) < 4:
         return shift, None, None
-    spread = math.sqrt(count * count_other * (count + count_other + 1) / 12)
-    rank = max(math.floor(count * count_other / 2 - _NORMAL_975 * spread), 0)
+    spread = math.sqrt(num_baseline * num_candidate * (num_baseline + num_candidate + 1) / 12)
+    rank = max(math.floor(num_baseline * num_candidate / 2 - _NORMAL_975 * spread), 0)
     return shift, math.exp(float(differences[rank])), math.exp(float(differences[-1 - rank]))
 
 
@@ -155,7 +156,7 @@ def unpaired_speedup(
 ) -> tuple[float, float | None, float | None]:
     """Return the ratio of geometric means of two unpaired samples and its 95 % interval (Welch).
 
-    The ends are None where a sample has one time only.
+    The ends are None if either sample has a single time.
 
     >>> unpaired_speedup([2.0, 2.0], [1.0, 1.0])
     (2.0, 2.0, 2.0)

@@ -1,8 +1,8 @@
-"""Timing two arms as interleaved pairs, until the reported interval is narrow enough.
+"""Timing two arms as interleaved pairs until the reported interval is narrow enough.
 
-The pair is the unit of every statistic: both arms are called once, in an order that is drawn and
-balanced over each four pairs, so that whatever slows the machine for longer than a call slows both.
-Raw times are kept in order; nothing is removed.
+Every statistic uses the pair as its unit. A pair calls both arms once, in a random order that is
+balanced over every four pairs. Slowdowns that last longer than a call therefore affect both arms.
+Raw times are stored in order and none are removed.
 """
 
 from __future__ import annotations
@@ -28,20 +28,18 @@ _STABLE_LOOKS = 4
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimingSettings:
-    """When to warm up, for how long to measure, and when to stop.
+    """Warm-up, measuring time and stopping rule.
 
-    `precision`: relative half width of the 95 % interval of the speedup at which to stop; 1 % is
-    about what a quiet machine reaches in 10 to 50 pairs.
-    `min_pairs`: fewer give an interval whose own width is a matter of luck.
-    `budget_s`: measuring time per sample after which no more pairs are begun, once there are
-    `min_pairs`; `hard_budget_s` holds even then, once there are three. A fifth of a second is 12
-    to 80 pairs of a small graph, whose interval then is ±1 to 3 % on a quiet machine: about what
-    differs from process to process anyway, and no more pairs tell (docs/measuring.md).
-    `stable_pairs`: from that many on, noise whose size has settled within
-    `stable_tolerance` over four looks ends the measurement if it shows that `precision` is out of
-    reach of `max_pairs` and `budget_s`: the noise is known, and waiting would not help.
-    `warmup_s`, `min_warmup_calls`: each arm's, after compilation has come to rest, for which it
-    gets `max_warmup_s`. Eager has been called a dozen times before.
+    `precision`: the relative half width of the speedup's 95 % interval at which to stop. A quiet
+    machine reaches 1 % in 10 to 50 pairs. `min_pairs`: with fewer pairs, the width of the interval
+    is mostly chance. `budget_s`: the measuring time per sample after which no further pair starts,
+    once there are `min_pairs`. `hard_budget_s` applies as soon as there are three pairs. A fifth of
+    a second covers 12 to 80 pairs of a small graph and gives an interval of ±1 to 3 % on a quiet
+    machine. Processes differ by about as much, so more pairs would not help (docs/measuring.md).
+    `stable_pairs`: from this number of pairs on, measuring stops if the noise has varied by at most
+    `stable_tolerance` over four checks and `precision` is out of reach of `max_pairs` and
+    `budget_s`. `warmup_s`, `min_warmup_calls`: the warm-up of each arm after compilation has
+    settled, for at most `max_warmup_s`. Eager has run a dozen times before this.
     """
 
     precision: float = 0.01
@@ -67,11 +65,11 @@ class TimingSettings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PairedTimes:
-    """The times of both arms, pair by pair, in milliseconds, and what follows from them.
+    """The times of both arms, pair by pair, in milliseconds, and the statistics derived from them.
 
-    `baseline_wall_ms` and `candidate_wall_ms` are of the same calls by the wall clock, `*_cpu_ms`
-    by the processor time of the process, and `*_preemptions` counts how often the kernel took a
-    processor away from them. `machine` is what else happened meanwhile (`usage.describe_machine`).
+    For the same calls, `*_wall_ms` are wall-clock times, `*_cpu_ms` are processor times of the
+    process and `*_preemptions` count involuntary context switches. `machine` describes the
+    machine's activity during the measurement (`usage.describe_machine`).
     """
 
     baseline_ms: tuple[float, ...]
@@ -109,24 +107,24 @@ def measure_pairs(
     stamps: StampSender | None = None,
     on_begin: Callable[[Calls], None] | None = None,
 ) -> PairedTimes:
-    """Warm both arms up, time them in interleaved pairs, and stop by the settings.
+    """Warm up both arms and time them in interleaved pairs until the stopping rule is met.
 
-    Outside the timed window `before_each(arm, pair)` lays out inputs and seeds, and
-    `after_each(arm, pair, result)` looks at what a timed call gave; `pair` is -1 while warming
-    up. `num_compilations()` counts what was compiled so far, by both arms. `evict_caches()` comes
-    last before each call that is timed (`caches.make_evictor`); without it caches are warm.
-    `stamps` has the kernel note the moments directly around each timed call, for whoever reads them
-    and trusts no clock of this process: labels `+ARM PAIR` and `-ARM PAIR`.
-    `on_begin` is given what makes the calls, before the first of them.
+    `before_each(arm, pair)` prepares inputs and seeds outside of the timed window, and
+    `after_each(arm, pair, result)` inspects the result of a timed call; `pair` is -1 during
+    warm-up. `num_compilations()` returns the number of compilations so far, over both arms.
+    `evict_caches()` runs last before each timed call (`caches.make_evictor`); without it caches are
+    warm. `stamps` makes the kernel record the moments directly before and after each timed call,
+    labeled `+ARM PAIR` and `-ARM PAIR`, for readers that do not trust the clocks of this process.
+    `on_begin` receives the `Calls` object before the first call.
 
-    Pairs of which the kernel interrupted a call count only where there are too few others
-    (`disturbance.paired_speedup`); more pairs are timed in their place.
+    Pairs with a preempted call count only if there are too few others
+    (`disturbance.paired_speedup`); additional pairs are timed in their place.
 
-    The interval is looked at after `min_pairs` pairs and then each time their number has grown by
-    a quarter, not after every pair: the fewer looks, the less a lucky one narrows the interval.
-    The effect of the order within a pair is taken out (`intervals.balanced_interval`). Simulated
-    for normal and heavy-tailed noise with such an effect of 1 %, an interval that ends by this rule
-    misses the truth in 4.3 to 5.6 % of runs (`benchmarks/aa.py` measures it).
+    The interval is checked after `min_pairs` pairs and then whenever the number of pairs has grown
+    by a quarter. Fewer checks reduce the bias from stopping at an interval that is narrow by
+    chance. The effect of the order within a pair is removed (`intervals.balanced_interval`). In
+    simulations with normal and heavy-tailed noise and an order effect of 1 %, the final interval
+    misses the true value in 4.3 to 5.6 % of runs (`benchmarks/aa.py` measures this).
 
     Raises:
         ArmFailedError: an arm raised.
@@ -141,7 +139,7 @@ def measure_pairs(
         num_compiled = count()
         machine = read_machine()
         stopped_by = _measure(run, settings)
-        happened = describe_machine(machine, read_machine())
+        activity = describe_machine(machine, read_machine())
     num_recompilations = count() - num_compiled
     if num_recompilations:
         warnings.append(f"recompiled {num_recompilations} times while being timed")
@@ -157,7 +155,7 @@ def measure_pairs(
         candidate_preemptions=usage["candidate"][0],
         baseline_cpu_ms=usage["baseline"][1],
         candidate_cpu_ms=usage["candidate"][1],
-        machine=happened,
+        machine=activity,
         clock=clock.name,
         stopped_by=stopped_by,
         speedup=speedup.speedup,
@@ -174,7 +172,7 @@ def measure_pairs(
 def break_even_calls(
     compile_time_s: float, baseline_ms: Sequence[float], candidate_ms: Sequence[float]
 ) -> int | None:
-    """Return after how many calls compiling has paid for itself, or None if it never does.
+    """Return the number of calls after which compilation has paid off, or None if it never does.
 
     >>> break_even_calls(1.0, [3.0], [1.0])
     500
@@ -186,7 +184,10 @@ def break_even_calls(
 def _warm_up(
     run: Calls, settings: TimingSettings, num_compilations: Callable[[], int]
 ) -> tuple[float, int, list[str]]:
-    """Call until nothing new is compiled, then for `warmup_s`; return first call, calls, notes."""
+    """Call until compilation has settled, then for `warmup_s`.
+
+    Returns the seconds of the first call, the number of warm-up calls and warnings.
+    """
     clock = run.clock
     started_s = clock.now_s()
     warnings = []
@@ -205,7 +206,7 @@ def _warm_up(
     num_calls_of_each = 0
     while clock.now_s() - started_s < settings.max_warmup_s or num_calls_of_each == 0:
         elapsed_s = clock.now_s() - rested_s
-        # Both arms share the time.
+        # Both arms share this time.
         if num_calls_of_each >= settings.min_warmup_calls and elapsed_s >= 2 * settings.warmup_s:
             break
         run.call("baseline", -1)
@@ -225,13 +226,13 @@ def _measure(run: Calls, settings: TimingSettings) -> StoppedBy:
         elapsed_s = clock.now_s() - started_s
         if count >= next_look:
             next_look = max(next_look + 1, math.ceil(next_look * _LOOK_GROWTH))
-            seen = run.speedup()
-            assert seen.low is not None  # noqa: S101 (three pairs always give an interval)
-            assert seen.high is not None  # noqa: S101
-            excess = math.log(seen.high / seen.low) / 2 / math.log1p(settings.precision)
+            estimate = run.speedup()
+            assert estimate.low is not None  # noqa: S101 (three pairs always give an interval)
+            assert estimate.high is not None  # noqa: S101
+            excess = math.log(estimate.high / estimate.low) / 2 / math.log1p(settings.precision)
             if excess <= 1:
                 return "precision"
-            # The width falls with the root of the number of pairs.
+            # The width is proportional to 1 / sqrt(count).
             noises.append(excess * math.sqrt(count))
             is_out_of_reach = (
                 count * excess**2 > settings.max_pairs or elapsed_s * excess**2 > settings.budget_s
@@ -249,7 +250,7 @@ def _measure(run: Calls, settings: TimingSettings) -> StoppedBy:
 
 
 def _orders(seed: int) -> Iterator[bool]:
-    """Yield for each pair whether the candidate is first: as often as not in each four pairs."""
+    """Yield whether the candidate runs first, in two of every four pairs."""
     draws = random.Random(seed)  # noqa: S311 - an order of calls is no secret
     while True:
         four = [True, True, False, False]

@@ -1,8 +1,8 @@
-"""Timing two arms in two processes that take turns in blocks.
+"""Timing two arms in two processes that alternate in blocks.
 
-Where one arm disturbs the other by being loaded (a second OpenMP runtime slows eager by 20 to 40
-times), pairs in one process say nothing. In two processes the arms share the machine's minutes and
-nothing else.
+Pairs in one process are meaningless if loading one arm slows the other: a second OpenMP runtime
+slows eager by 20 to 40 times. In two processes, the arms share only the machine and the time of
+day.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ from .pairs import TimingSettings
 from .usage import Usage, describe_machine, read_machine
 
 MIN_BLOCK_S, MAX_BLOCK_S = 0.03, 0.1
-"""Of a block, which has one call at least: a share of the budget (`block_s`)."""
+"""Bounds of the duration of a block, in seconds; see `block_s`. A block has at least one call."""
 MAX_CALLS = 50
-"""Of a block at most."""
+"""The maximum number of calls in a block."""
 PAUSE_S = 0.02
-"""Before each block: threads of the other process go on spinning for a while."""
+"""The pause before each block, in seconds: threads of the other process may still be spinning."""
 MIN_ROUNDS, MAX_ROUNDS, FEW_ROUNDS = 10, 40, 3
 WAIT_S = 1800.0
-"""For the other process at most; it may be compiling."""
+"""The maximum time to wait for the other process, in seconds; it may be compiling."""
 _GO, _END = b"g", b"e"
 
 
 def block_s(settings: TimingSettings) -> float:
-    """Return after how many seconds a block ends: the fewest blocks of an arm fill the budget.
+    """Return the duration of a block in seconds.
+
+    `MIN_ROUNDS` blocks of an arm fill the budget, within the bounds of a block's duration.
 
     >>> block_s(TimingSettings(budget_s=0.5)), block_s(TimingSettings(budget_s=10))
     (0.05, 0.1)
@@ -44,15 +46,15 @@ def block_s(settings: TimingSettings) -> float:
 
 
 class Turn:
-    """Whose turn it is: one byte goes to and fro through two pipes with names.
+    """A turn that two processes pass back and forth as one byte through two named pipes.
 
     Raises:
         RunError: the other process did not answer in time.
     """
 
     def __init__(self, mine: str | Path, theirs: str | Path) -> None:
-        # Opened for both, a pipe with a name waits for nobody.
-        self._mine, self._theirs = (os.open(each, os.O_RDWR) for each in (mine, theirs))
+        # Opening a named pipe for reading and writing does not block.
+        self._mine, self._theirs = (os.open(path, os.O_RDWR) for path in (mine, theirs))
 
     def __enter__(self) -> Self:
         return self
@@ -62,7 +64,7 @@ class Turn:
         os.close(self._theirs)
 
     def wait(self, timeout_s: float = WAIT_S) -> bool:
-        """Wait for the turn; return whether there is another one."""
+        """Wait for the turn; return False if the other process ended the measurement."""
         poller = select.poll()
         poller.register(self._mine, select.POLLIN)
         if not poller.poll(timeout_s * 1000):
@@ -70,13 +72,13 @@ class Turn:
         return os.read(self._mine, 1) != _END
 
     def give(self, *, is_last: bool = False) -> None:
-        """Give the turn to the other process, or end it."""
+        """Pass the turn to the other process, or end the measurement."""
         os.write(self._theirs, _END if is_last else _GO)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TurnTimes:
-    """The times of one arm in blocks, in milliseconds, and what the system says of its calls."""
+    """The times of one arm in blocks, in milliseconds, with the operating system's statistics."""
 
     times_ms: tuple[float, ...]
     wall_ms: tuple[float, ...]
@@ -100,16 +102,16 @@ def measure_turns(
     stamps: StampSender | None = None,
     on_begin: Callable[[Calls], None] | None = None,
 ) -> TurnTimes:
-    """Time one arm in blocks while another process times the other arm between them.
+    """Time one arm in blocks while another process times the other arm in between.
 
-    The candidate gives the turn when it is warm, for which the baseline has waited before this is
-    called. The baseline leads: it ends the measurement after `MIN_ROUNDS` blocks of each and
-    `settings.budget_s`, or `FEW_ROUNDS` and the hard budget. `on_begin` is given what makes the
-    calls before the first of them.
+    The baseline waits until the candidate has warmed up and passed the turn; the caller does this
+    before calling this function. The baseline decides when to stop: after `MIN_ROUNDS` blocks per
+    arm and `settings.budget_s`, or after `FEW_ROUNDS` blocks and the hard budget. `on_begin`
+    receives the `Calls` object before the first call.
 
     Raises:
         ArmFailedError: the arm raised.
-        RunError: the other process is gone.
+        RunError: the other process did not answer in time.
     """
     calls = Calls(call, call, clock, before_each, after_each, evict_caches, stamps)
     if on_begin is not None:
@@ -154,16 +156,16 @@ def measure_turns(
             if is_last:
                 turn.give(is_last=True)
                 break
-        happened = describe_machine(machine, read_machine())
+        activity = describe_machine(machine, read_machine())
     return TurnTimes(
-        tuple(times), tuple(walls), tuple(usage), tuple(lengths), first_call_s, happened
+        tuple(times), tuple(walls), tuple(usage), tuple(lengths), first_call_s, activity
     )
 
 
 def _warm_up(
     calls: Calls, arm: Arm, settings: TimingSettings, num_compilations: Callable[[], int]
 ) -> float:
-    """Call until nothing new is compiled, then for `warmup_s`; return the first call's seconds."""
+    """Call until compilation has settled, then for `warmup_s`; return the first call's seconds."""
     clock = calls.clock
     started_s = clock.now_s()
     first_call_s = calls.call(arm, -1)[0].elapsed_ms / 1000

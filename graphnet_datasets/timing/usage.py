@@ -1,7 +1,8 @@
-"""What the operating system says of a call and of the machine meanwhile.
+"""Operating system statistics about a call and the machine.
 
-Times of a busy machine are not to be told from slow code by their size, and calls that were dropped
-for their size would bias what is left. Whether a call was interrupted is a matter of record.
+The duration of a call does not reveal whether the code is slow or the machine is busy, and dropping
+calls by duration would bias the remaining ones. The kernel, however, records whether a call was
+interrupted.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ _STAT = Path("/proc/stat")
 
 
 class Usage(NamedTuple):
-    """What a call took: how often the kernel took a processor away from one of the process's
-    threads (involuntary context switches), and the processor time of all of them in milliseconds.
+    """Resources used by a call, over all threads of the process.
+
+    `num_preemptions` counts involuntary context switches and `cpu_ms` is the processor time in
+    milliseconds.
     """
 
     num_preemptions: int
@@ -25,7 +28,7 @@ class Usage(NamedTuple):
 
 
 class UsageMeter:
-    """Reads the usage of this process between two moments.
+    """Measure the resource usage of this process between two moments.
 
     >>> meter = UsageMeter()
     >>> meter.begin()
@@ -39,7 +42,7 @@ class UsageMeter:
         self._before = self._read(self._who)
 
     def begin(self) -> None:
-        """Begin with a call."""
+        """Start measuring."""
         self._before = self._read(self._who)
 
     def end(self) -> Usage:
@@ -52,9 +55,9 @@ class UsageMeter:
 
 
 class MachineState(NamedTuple):
-    """The machine at one moment, in clock ticks since its start, and the load of the last minute.
+    """A snapshot of the machine's CPU counters, in clock ticks since boot, and its 1-minute load.
 
-    `own_ticks` are those that this process took.
+    `own_ticks` are the ticks used by this process.
     """
 
     load: float
@@ -65,11 +68,11 @@ class MachineState(NamedTuple):
 
 
 def read_machine() -> MachineState:
-    """Return the state of the machine now; zeros where the system does not tell."""
+    """Return the current state of the machine; counters that the system does not provide are 0."""
     ticks = [0] * 8
     try:
         with _STAT.open() as file:
-            ticks = [int(each) for each in file.readline().split()[1:9]]
+            ticks = [int(word) for word in file.readline().split()[1:9]]
     except (OSError, ValueError):
         pass
     own = resource.getrusage(resource.RUSAGE_SELF)
@@ -83,10 +86,10 @@ def read_machine() -> MachineState:
 
 
 def describe_machine(before: MachineState, after: MachineState) -> dict[str, Any]:
-    """Return what happened on the machine between two moments, with the keys of `MACHINE_FIELDS`.
+    """Return the machine's activity between two states, with the keys of `MACHINE_FIELDS`.
 
-    `other_cpu_share` and `steal_share` are shares of all processors: of the time that went to other
-    processes, and of that which the host of a virtual machine gave to others.
+    `other_cpu_share` and `steal_share` are fractions of the time of all processors: the time used
+    by other processes, and the time that the host of a virtual machine gave to other guests.
 
     >>> before = MachineState(1.0, 1000, 500, 0, 100.0)
     >>> state = describe_machine(before, MachineState(3.0, 1200, 550, 10, 190.0))

@@ -1,1 +1,1 @@
-"""Logs of upstream GraphNet's benchmark, read into records."""
+"""Import of upstream GraphNet's benchmark logs."""

@@ -1,4 +1,4 @@
-"""One sample of an upstream benchmark log: a machine that follows its lines."""
+"""A state machine over the log lines of one sample of an upstream benchmark."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ARM_FAILED = re.compile(
     r"|Compiled model execution|Run model in compiled mode) failed: (?P<message>.*)"
 )
 _GATE = "Environment fluctuation detected"
-"""What upstream raises when the times of an arm scatter, after all of them were taken: it throws
-away a run that went well."""
+"""The message that upstream raises after timing if the times of an arm vary too much. It discards a
+run that was otherwise successful."""
 _ERROR = re.compile(r"(?P<type>[A-Za-z_][A-Za-z_.]*(?:Error|Exception)): ?(?P<message>.*)")
 
 
 @dataclasses.dataclass(slots=True)
 class Block:
-    """What one sample's lines have said so far."""
+    """The information read so far from the lines of one sample."""
 
     path: str
     config: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -50,7 +50,7 @@ class Block:
     lines: list[str] = dataclasses.field(default_factory=list)
 
     def read_line(self, line: str, prompt: str) -> None:
-        """Take the next line of the sample; `prompt` stands before what upstream prints."""
+        """Process the next line of the sample; `prompt` precedes upstream's own lines."""
         self.lines.append(line)
         start = line.find(f"{prompt}[")
         if start > 0 and not prompt:
@@ -62,21 +62,21 @@ class Block:
 
     @property
     def digest(self) -> str:
-        """A hash of all the lines, the first one included."""
+        """A hash of all lines, including the first."""
         text = "".join(self.lines).encode(errors="surrogatepass")
         return hashlib.blake2b(text, digest_size=8).hexdigest()
 
     @property
     def upstream_word(self) -> str:
-        """What upstream's tools call the sample."""
-        seen = UpstreamWord()
+        """The status that upstream's tools report for the sample."""
+        markers = UpstreamWord()
         for line in self.lines:
-            seen.read_line(line)
-        return seen.word
+            markers.read_line(line)
+        return markers.word
 
     def read_marker(self, text: str) -> None:
-        """Take a line that upstream prints about the sample."""
-        if text.startswith(_COMPARISON):  # three of four lines of a log
+        """Process a line that upstream prints about the sample."""
+        if text.startswith(_COMPARISON):  # tested first: three quarters of all lines
             key, _, value = text[len(_COMPARISON) :].partition("]")
             self.comparisons[key] = value.lstrip(": ")
         elif failure := _FAILURE.match(text):
@@ -98,17 +98,17 @@ class Block:
                 case "Performance":
                     self._read_keyed(rest, self.latencies, _statistics)
                 case "Speedup":
-                    found: dict[str, list[float]] = {}
-                    self._read_keyed(rest, found, numbers)
-                    if found.get("e2e"):
-                        self.speedup = found["e2e"][0]
+                    speedups: dict[str, list[float]] = {}
+                    self._read_keyed(rest, speedups, numbers)
+                    if speedups.get("e2e"):
+                        self.speedup = speedups["e2e"][0]
                 case "Profiling":
                     self.trials.append([])
                 case _:
                     pass
 
     def read_output(self, text: str) -> None:
-        """Take a line that the process printed of itself."""
+        """Process a line that the sample's process printed."""
         trial = _TRIAL.match(text)
         if trial and self.trials:
             self.trials[-1] += numbers(trial["ms"])
@@ -134,7 +134,7 @@ class Block:
                 elif arm == "compiled":
                     self.compiled_ended = outcome == "success"
         elif key == "status" and value.strip() == "success":
-            # [Result] status: success; a failure has its cause in a line of its own
+            # [Result] status: success; the cause of a failure is on a separate line.
             self.eager_ended = self.compiled_ended = True
 
     @staticmethod
@@ -146,21 +146,23 @@ class Block:
                 into[keyed["key"]] = value
 
     def compared(self, key: str) -> list[float]:
-        """Return what the comparison under `key` says of each output; nothing where it lacks."""
+        """Return the result for each output of the comparison `key`; empty if the log lacks it."""
         if key not in self.results:
             self.results[key] = numbers(self.comparisons.get(key, ""))
         return self.results[key]
 
     @property
     def num_finished_arms(self) -> int:
-        """How many arms have all their timed calls in the log."""
+        """The number of arms with all their timed calls in the log."""
         wanted = self.config.get("trials", "")
         count = int(wanted) if wanted.isdigit() else 1
         return sum(len(trials) >= count for trials in self.trials)
 
     @property
     def is_of_one_arm(self) -> bool:
-        """Whether the log tells of one arm only, as those that dump or want stored outputs do."""
+        """Whether the log covers one arm only, as when outputs are stored or compared to stored
+        ones.
+        """
         return self.eager_ended is not None and self.compiled_ended is None and not self.cause
 
     def outcome(self) -> tuple[Status, Reason, str]:
@@ -180,7 +182,7 @@ class Block:
         return Status.OK, Reason.NONE, "judge"
 
     def _baseline_failure(self) -> tuple[Status, Reason, str] | None:
-        """Return how eager failed; None where it ended well."""
+        """Return the outcome if eager failed, otherwise None."""
         if "eager" in self.gated_arms:
             return Status.HARNESS_FAILED, Reason.EXCEPTION, "baseline"
         if self.eager_ended is False or "eager" in self.cause or "eager" in self.failed_arms:
@@ -194,27 +196,27 @@ class Block:
         )
         if has_ended:
             return None
-        # The first logs name one cause for both arms, but tell of eager before they compile.
+        # The earliest logs record one cause for both arms, but report eager before compiling.
         reason = Reason.EXCEPTION if self.cause else Reason.CRASH
         return Status.BASELINE_FAILED, reason, "baseline"
 
     def _end_before_comparison(self) -> tuple[Status, Reason, str]:
-        """Return how a sample ended whose compiled arm never told the dtypes of its outputs."""
+        """Return the outcome of a sample whose compiled arm never printed its outputs' dtypes."""
         if "compiled" in self.gated_arms:
             return Status.HARNESS_FAILED, Reason.EXCEPTION, "run"
         if self.compiled_ended:
             return Status.RUN_FAILED, Reason.CRASH, "judge"
-        if self.is_of_one_arm:  # it ran, and there was nothing to compare it with
+        if self.is_of_one_arm:  # it ran, but there was no reference to compare with
             return Status.HARNESS_FAILED, Reason.EXCEPTION, "judge"
         has_failed = self.compiled_ended is False or self.cause or self.error or self.failed_arms
         reason = Reason.EXCEPTION if has_failed else Reason.CRASH
-        # An arm announces its timed calls after its warm-up, in which it is compiled.
+        # An arm prints `[Profiling]` after its warm-up, which includes compilation.
         if len(self.trials) >= 2 or "compiled" in self.latencies:
             return Status.RUN_FAILED, reason, "run"
         return Status.COMPILE_FAILED, reason, "compile"
 
     def _mismatch(self) -> Reason | None:
-        if not self.dtypes:  # the oldest logs compare without telling in which dtypes
+        if not self.dtypes:  # the oldest logs contain no dtypes
             return Reason.COUNT if not self.compared("equal") else None
         eager, compiled = self.dtypes.get("eager", []), self.dtypes.get("compiled", [])
         shapes = self.shapes.get("eager"), self.shapes.get("compiled")
@@ -228,14 +230,14 @@ class Block:
 
 
 def numbers(text: str) -> list[float]:
-    """Return numbers separated by blanks; a word that is none is NaN."""
-    numbers = []
+    """Parse whitespace-separated numbers; words that are not numbers become NaN."""
+    values = []
     for word in text.split():
         try:
-            numbers.append(float(word))
+            values.append(float(word))
         except ValueError:
-            numbers.append(math.nan)
-    return numbers
+            values.append(math.nan)
+    return values
 
 
 def _shapes(text: str) -> list[list[int]] | None:
@@ -247,7 +249,7 @@ def _shapes(text: str) -> list[list[int]] | None:
 
 
 def _statistics(text: str) -> dict[str, Any] | None:
-    """Return the end-to-end times of an arm."""
+    """Return the end-to-end times of an arm, or None if they are incomplete."""
     value = parse_json(text)
     times = value.get("e2e") if isinstance(value, dict) else None
     is_complete = isinstance(times, dict) and isinstance(times.get("mean"), int | float)

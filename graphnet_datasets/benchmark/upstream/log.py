@@ -1,10 +1,11 @@
-"""Read the benchmark logs of upstream GraphNet, so that people keep their results.
+"""Importing benchmark logs of upstream GraphNet as run records.
 
-A log is the text of one process per sample, each under a line `<prompt> [Processing] <path>`; the
-lines of `<prompt> [Kind]` after it tell in a fixed order how far the sample came. A small machine
-per sample follows them: its status is the last phase it reached, and never comes from words in a
-traceback, as it does in upstream's own tools. What those tools would call the sample is kept
-beside it in `upstream_status`, so that upstream's variants of the scores give upstream's numbers.
+A log is the output of one process per sample. Each sample starts with a line `<prompt> [Processing]
+<path>`; the `<prompt> [Kind]` lines after it appear in a fixed order and show how far the sample
+got. `Block` is a small state machine over these lines. A sample's status is the last phase it
+reached. Words in a traceback never decide the status, although they do in upstream's tools.
+`upstream_status` records the status that upstream's tools would report, so that upstream's variants
+of the scores reproduce upstream's numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import datasets
 
 LOGGED_TOLERANCES = range(-10, 6)
-"""The t at which upstream compares."""
+"""The values of t at which upstream compares outputs."""
 
 _PROCESSING = "[Processing]"
 _UPSTREAM_DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -47,16 +48,16 @@ _SAMPLE_ROOTS = ("samples", "paddle_samples")
 def import_log(
     path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None
 ) -> datasets.Dataset:
-    """Return the runs that a benchmark log of upstream's tells of, one record per sample.
+    """Return the runs of an upstream benchmark log, one record per sample.
 
-    `min_t` of an output is the smallest whole t whose logged comparison passes for its dtype,
-    -inf where the log says that it is bit-equal, and inf where none passes. A family, a task and
-    `null_t` are not in a log and stay null. With `out` the records are written there too, to
-    `runs.parquet` in a directory, or to a file named `*.parquet`.
+    The `min_t` of an output is the smallest logged integer t at which the output passes for its
+    dtype: -inf if the log reports bit equality, inf if no comparison passes. Logs contain no
+    family, task or `null_t`, so these columns are null. If `out` is given, the records are also
+    written there: to `runs.parquet` in a directory, or to a file named `*.parquet`.
 
     Raises:
-        DatasetNotFoundError: there is no such file.
-        RunError: it holds no sample of a benchmark.
+        DatasetNotFoundError: `path` is not a file.
+        RunError: the log contains no benchmark sample.
 
     >>> import tempfile
     >>> lines = [
@@ -94,7 +95,10 @@ def import_log(
 
 
 def _fill_in(rows: list[dict[str, Any]], column: str) -> None:
-    """Give samples that died before they said so what all others of the log say."""
+    """Replace the missing values of a column if all other rows share one value.
+
+    Samples whose process died early lack the value.
+    """
     values = {row[column] for row in rows} - {None}
     if len(values) == 1:
         (value,) = values
@@ -103,7 +107,7 @@ def _fill_in(rows: list[dict[str, Any]], column: str) -> None:
 
 
 def read_blocks(lines: Iterable[str]) -> Iterator[Block]:
-    """Cut a log into its samples, in order.
+    """Split a log into its samples, in order.
 
     >>> text = ["noise", "log [Processing] /samples/timm/resnet18", "log [Config] device: cpu"]
     >>> [(block.path, block.config) for block in read_blocks(text)]
@@ -116,7 +120,7 @@ def read_blocks(lines: Iterable[str]) -> Iterator[Block]:
         if marker:
             if block is not None:
                 yield block
-            # Whatever stands before the prompt, a time of day say, may change from line to line.
+            # Text before the prompt, such as a time of day, may differ between lines.
             prompt = f"{head.split()[-1]} " if head.strip() else ""
             block = Block(path.strip())
             block.lines.append(line)
@@ -127,7 +131,7 @@ def read_blocks(lines: Iterable[str]) -> Iterator[Block]:
 
 
 def to_row(block: Block) -> dict[str, Any]:
-    """Return the run record of this sample."""
+    """Return the run record of a sample."""
     status, reason, phase = block.outcome()
     upstream_status = block.upstream_word
     outputs = _outputs(block) if status is Status.OK else None
@@ -136,7 +140,7 @@ def to_row(block: Block) -> dict[str, Any]:
         "hardware": block.config.get("hardware"),
         "compile_framework_version": framework_version,
     }
-    # The name of the sample's model is none of its settings.
+    # The model name identifies the sample; it is not a setting.
     settings = {name: value for name, value in block.config.items() if name != "model"}
     warnings = []
     if status is Status.OK and upstream_status != "correct":
@@ -189,13 +193,13 @@ def _mean(block: Block, arm: str) -> float | None:
 
 
 def _times(block: Block) -> tuple[list[float] | None, list[float] | None]:
-    """Return the times of both arms: the timed calls where the log has them, or their mean.
+    """Return the times of both arms: the timed calls if the log has them, otherwise their mean.
 
-    A log that compares with a stored reference holds the calls of one arm only, so calls are
-    given to the arm whose printed mean they have (three digits in old logs).
+    A log of a comparison with stored outputs contains the calls of one arm only. Calls are
+    therefore assigned to the arm whose printed mean they match (old logs print three digits).
     """
     left = [trials for trials in block.trials if trials]
-    found: list[list[float] | None] = []
+    arm_times: list[list[float] | None] = []
     for arm in ("eager", "compiled"):
         mean = _mean(block, arm)
         times = None if mean is None else [mean]
@@ -204,15 +208,15 @@ def _times(block: Block) -> tuple[list[float] | None, list[float] | None]:
                 times = trials
                 left.remove(trials)
                 break
-        found.append(times)
-    return found[0], found[1]
+        arm_times.append(times)
+    return arm_times[0], arm_times[1]
 
 
 def _outputs(block: Block) -> list[dict[str, Any]]:
     equal, max_diff, max_relative_diff = (
         block.compared(key) for key in ("equal", "max_diff", "max_relative_diff")
     )
-    # The oldest logs do not tell the dtypes.
+    # The oldest logs do not contain dtypes.
     dtypes: list[str | None] = list(block.dtypes.get("eager", [None] * len(equal)))
     bounds = {dtype: _passing_from(block, dtype) for dtype in set(dtypes)}
     outputs = []
@@ -237,17 +241,17 @@ def _outputs(block: Block) -> list[dict[str, Any]]:
 
 
 def _passing_from(block: Block, dtype: str | None) -> list[tuple[int, list[float]]]:
-    """Return what the log compared for a dtype: the t that each comparison settles, and its result.
+    """Return, for a dtype, pairs of the t that a comparison decides and the comparison's results.
 
-    Without comparisons at the tolerances of this dtype (early logs have five fixed pairs), and
-    without a dtype, a comparison settles the smallest t whose tolerances are as wide as its own,
-    for a dtype that is not known those of each dtype.
+    Early logs compare at five fixed pairs of tolerances. Without comparisons at the tolerances of
+    `dtype`, a comparison decides the smallest t whose tolerances are at least as wide as those of
+    the comparison. If `dtype` is None, this must hold for every dtype.
     """
     keys = {} if dtype is None else _keys_of(dtype)
     if any(key in block.comparisons for key in keys.values()):
         return [(t, block.compared(key)) for t, key in keys.items()]
     candidates = tuple(ATOL_RTOL_EXPONENTS) if dtype is None else (dtype,)
-    found = []
+    decided = []
     for key in block.comparisons:
         pair = _PAIR.fullmatch(key)
         if pair is None:
@@ -257,19 +261,19 @@ def _passing_from(block: Block, dtype: str | None) -> list[tuple[int, list[float
         rtol = float(f"1e-{pair['old_rtol']}" if old else pair["rtol"])
         for t in LOGGED_TOLERANCES:
             widths = [tolerances(t, candidate) for candidate in candidates]
-            # Logged with three digits.
+            # The log prints tolerances with three digits.
             if all(atol <= 1.005 * width[0] and rtol <= 1.005 * width[1] for width in widths):
-                found.append((t, block.compared(key)))
+                decided.append((t, block.compared(key)))
                 break
-    return found
+    return decided
 
 
 def _upstream_passing_t(block: Block) -> list[int]:
-    """Return the t at which upstream's tools call all outputs close.
+    """Return the values of t at which upstream's tools consider all outputs close.
 
-    They look at the outputs that the line `equal` counts, each under the key of its dtype, and at
-    `equal` itself for a dtype without a tolerance of theirs, complex ones among them. A t whose
-    line the log lacks does not pass, even where a smaller t does.
+    Upstream's tools check every output listed in the `equal` line at the tolerances of its dtype.
+    For dtypes without tolerances (complex dtypes, for example) they check `equal` itself. A t that
+    the log lacks does not pass, even if a smaller t passes.
     """
     equal = block.compared("equal")
     dtypes = block.dtypes.get("eager", [])
@@ -288,13 +292,13 @@ def _upstream_passing_t(block: Block) -> list[int]:
 
 
 def _item(values: Sequence[Any] | None, index: int) -> Any:
-    """Return what a line says of an output, or None where the log lacks it."""
+    """Return the item of `values` for an output, or None if the log lacks it."""
     return values[index] if values is not None and index < len(values) else None
 
 
 @functools.cache
 def _keys_of(dtype: str) -> dict[int, str]:
-    """Return the key of the comparison at each t; none for a dtype that must be equal."""
+    """Return the comparison key of each t, excluding values of t that require equality."""
     pairs = {t: tolerances(t, dtype) for t in LOGGED_TOLERANCES}
     return {
         t: f"all_close_atol_{atol:.2E}_rtol_{rtol:.2E}" for t, (atol, rtol) in pairs.items() if atol
@@ -302,7 +306,7 @@ def _keys_of(dtype: str) -> dict[int, str]:
 
 
 def _sample_id(path: str) -> str:
-    """Return a path below the folder of all samples, where the path tells which that is.
+    """Return the path relative to the last samples folder in it, or the whole path without one.
 
     >>> _sample_id("/data/GraphNet/paddle_samples/PaddleX/PicoDet-L/subgraph_7/")
     'PaddleX/PicoDet-L/subgraph_7'

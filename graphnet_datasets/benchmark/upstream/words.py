@@ -1,4 +1,4 @@
-"""The word that upstream's own tools have for a sample, from nothing but the lines of its block."""
+"""The status that upstream's tools assign to a sample, derived from the lines of its block."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import dataclasses
 
 @dataclasses.dataclass(slots=True)
 class UpstreamWord:
-    """Which of the lines that upstream's tools look for a block has held so far.
+    """The markers seen so far among those that upstream's tools search for.
 
-    They search whole lines, whoever printed them: no prompt is asked for, and a traceback of
-    another library counts. The rules are those of `detect_sample_status` in upstream's
-    `analysis_util`, as published in 2026.
+    Upstream searches whole lines regardless of their origin: a prompt is not required, and
+    tracebacks of other libraries match as well. The rules are those of `detect_sample_status` in
+    upstream's `analysis_util`, as published in 2026.
 
     >>> seen = UpstreamWord()
     >>> seen.read_line("log [Datatype][eager]: float32")
@@ -26,8 +26,9 @@ class UpstreamWord:
     has_error: bool = False
 
     def read_line(self, line: str) -> None:
-        """Take the next line of the block, its first one included."""
-        # One marker a line, the first of this order: a chain of conditions looks for them there.
+        """Process the next line of the block; call this for the first line too."""
+        # Upstream uses the same `if`/`elif` chain, so only the first matching marker of a line
+        # counts.
         if "[Datatype][eager]" in line:
             self.has_eager = True
         elif "[Datatype][compiled]" in line:
@@ -36,14 +37,14 @@ class UpstreamWord:
             self.has_shape = True
         elif "[DataType]" in line and "match:True" in line:
             self.has_dtype = True
-        elif "all_close" in line:  # whatever was compared must have run
+        elif "all_close" in line:  # outputs can only be compared after both arms ran
             self.has_eager = self.has_compiled = self.has_shape = True
         if "Error:" in line or "Exception:" in line:
             self.has_error = True
 
     @property
     def word(self) -> str:
-        """What upstream's tools call the sample if its block ends here."""
+        """The status that upstream's tools report if the block ends here."""
         if not self.has_eager:
             return "eager_fail"
         if not self.has_compiled:
