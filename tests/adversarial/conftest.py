@@ -15,6 +15,7 @@ from graphnet_datasets.benchmark.executors.sample_runner import (
     SampleJob,
     SampleRunner,
 )
+from graphnet_datasets.benchmark.judging.times import was_busy
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import RUNS_SCHEMA, sample_to_row
 from tests.benchmark.samples import LINEAR, quick
@@ -78,3 +79,16 @@ def probe_trial() -> Iterator[Trial]:
     runner = SampleRunner("cpu", dataclasses.replace(SETTINGS, input_mode="probe"))
     yield make_trial(runner)
     runner.close()
+
+
+def reason_of_tampering(record: dict[str, Any]) -> str:
+    """Return the reason for which a run has no speedup that counts.
+
+    The run is refused. If other processes took the processors, it is undecidable instead.
+    """
+    if record["status"] == "ok":
+        assert was_busy(record)
+        return record["undecidable_reason"]
+    assert (record["status"], record["reason"]) == ("run_failed", "tampering")
+    assert (record["speedup"], record["error_code"]) == (None, 2)
+    return record["error_message"]

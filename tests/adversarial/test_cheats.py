@@ -14,7 +14,7 @@ from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
 from tests.adversarial.cheats import WORK_S
-from tests.adversarial.conftest import SETTINGS, Trial, make_trial
+from tests.adversarial.conftest import SETTINGS, Trial, make_trial, reason_of_tampering
 from tests.benchmark.samples import make_sample
 
 LOOSE_T = -3.0
@@ -169,7 +169,4 @@ def test_a_forged_record_is_a_failure(cheat: Trial) -> None:
     ],
 )
 def test_forged_times_are_a_failure(cheat: Trial, candidate: str, message: str) -> None:
-    record = cheat(candidate)
-    assert (record["status"], record["reason"]) == ("run_failed", "tampering")
-    assert message in record["error_message"]
-    assert (record["speedup"], record["error_code"]) == (None, 2)
+    assert message in reason_of_tampering(cheat(candidate))
