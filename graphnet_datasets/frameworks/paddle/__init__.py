@@ -1,1 +1,2 @@
-"""Paddle: the same files as for torch; importing this package does not import paddle."""
+"""The Paddle backend, with the same modules as the torch backend. Importing this package does
+not import paddle."""

@@ -1,4 +1,4 @@
-"""Of what kind an argument of a call of paddle is, and which kinds each operator takes."""
+"""Argument kinds of Paddle operators, and checks that calls match them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ MAX_RANK = 9
 
 _QUICK = frozenset({"add", "sub", "mul", "neg", "pos", "abs", "floordiv", "truediv", "mod"})
 _LARGEST_NUMBER = 2**31
-"""What sizes that follow from symbols are computed by, and of numbers how large."""
+"""The operators allowed in size arithmetic, and the largest operand (in absolute value) that
+they may take."""
 
 
 def is_tensor(value: Any) -> bool:
-    """Tell whether something is a tensor of paddle or a value of a program."""
+    """Return whether the object is a Paddle tensor or a value of a static program."""
     return isinstance(value, (paddle.Tensor, vars(paddle.pir)["Value"]))
 
 
 def shape_of(tensor: Any) -> tuple[int, ...] | None:
-    """Return the shape of a tensor, None where it is unknown (in a program)."""
+    """Return the shape of a tensor, or None if a size is unknown (in a static program).
+
+    Objects other than tensors have the shape `()`.
+    """
     if not is_tensor(tensor):
         return ()
     shape = tuple(tensor.shape)
@@ -37,12 +41,13 @@ def shape_of(tensor: Any) -> tuple[int, ...] | None:
 
 
 def check_elements(shape: Sequence[int]) -> None:
-    """Refuse a shape of more elements than 32 bits count, sizes of 0 taken as 1.
+    """Raise if a shape has more elements than a 32-bit integer can count.
 
-    Many of paddle's kernels count in 32 bits, and read and write elsewhere beyond.
+    Many Paddle kernels index with 32-bit integers and access memory out of bounds beyond that.
+    Sizes of 0 and unknown sizes (-1) count as 1.
 
     Raises:
-        MemoryLimitError: it has more.
+        MemoryLimitError: the shape has more than `MAX_INTEGER` elements.
 
     >>> check_elements([-1, 3, 0])
     """
@@ -55,7 +60,7 @@ def check_elements(shape: Sequence[int]) -> None:
 
 
 def kind_of(value: Any) -> str:
-    """Return the letters that a value is an instance of (see `checked`).
+    """Return the kind letters that match a value, as defined in `checked`.
 
     >>> kind_of(None), kind_of(2), kind_of([1, 2]), kind_of([]), kind_of("same")
     ('n', 'if', 'IF', 'EIFT', 's')
@@ -68,12 +73,12 @@ def kind_of(value: Any) -> str:
         if isinstance(value, kind):
             return letters
     if isinstance(value, (list, tuple)):
-        found = [kind_of(item) for item in value]
-        if not found:
+        item_kinds = [kind_of(item) for item in value]
+        if not item_kinds:
             return "EIFT"
-        if any(letters in ("", "E", "EIFT") for letters in found):
+        if any(letters in ("", "E", "EIFT") for letters in item_kinds):
             return ""
-        shared = set(found[0]).intersection(*found[1:])
+        shared = set(item_kinds[0]).intersection(*item_kinds[1:])
         return "".join(letter.upper() for letter in "ift" if letter in shared)
     if isinstance(value, paddle.dtype):
         return "d"
@@ -81,10 +86,10 @@ def kind_of(value: Any) -> str:
 
 
 def check_kind(arg: Any, kind: str, name: str, position: int) -> None:
-    """Refuse an argument of a kind that the operator does not take.
+    """Raise if the operator does not accept an argument of this kind.
 
     Raises:
-        MaterializeError: it is of another kind, or a value of a program that does not exist.
+        MaterializeError: the argument has another kind, or is an uninitialized value of a program.
     """
     accepted = set(kind)
     if position:
@@ -101,7 +106,7 @@ def check_kind(arg: Any, kind: str, name: str, position: int) -> None:
 
 
 def _check_unread(value: Any, name: str, *, takes_many: bool) -> None:
-    """Refuse a value of a program, where it stands for numbers, that cannot be so many."""
+    """Raise if a program value is too large to be used as an int, a float or a list of them."""
     shape = shape_of(value)
     if len(value.shape) > takes_many and shape != (1,):
         raise MaterializeError(f"has a tensor of shape {list(value.shape)} as `{name}`.")
@@ -111,24 +116,24 @@ def _check_unread(value: Any, name: str, *, takes_many: bool) -> None:
 
 
 def read_numbers(arg: Any, kind: str) -> Any:
-    """Return the numbers that a tensor, or a list of tensors, gives where a literal may stand.
+    """Return the Python numbers in a tensor, or in a list of tensors, passed in place of a literal.
 
-    Everything else is returned as it is, values of programs too.
+    Other arguments, including values of a static program, are returned unchanged.
 
     Raises:
-        MaterializeError: the tensor has more numbers than such an argument, or of another dtype.
+        MaterializeError: the tensor has too many elements for such an argument, or the wrong dtype.
 
     >>> read_numbers(paddle.to_tensor([2, 3]), "It"), read_numbers(paddle.to_tensor([2]), "it")
     ([2, 3], 2)
     """
     if isinstance(arg, (list, tuple)):
-        if not any(isinstance(each, paddle.Tensor) for each in arg):
+        if not any(isinstance(item, paddle.Tensor) for item in arg):
             return arg
-        if any(isinstance(each, paddle.Tensor) and len(each.shape) for each in arg):
+        if any(isinstance(item, paddle.Tensor) and len(item.shape) for item in arg):
             raise MaterializeError(
                 "has a tensor with axes among numbers, which paddle does not take."
             )
-        return [read_numbers(each, "it") for each in arg]
+        return [read_numbers(item, "it") for item in arg]
     if not isinstance(arg, paddle.Tensor):
         return arg
     if arg.size > MAX_NUMBERS or ("I" not in kind and arg.size != 1):
@@ -142,18 +147,20 @@ def read_numbers(arg: Any, kind: str) -> Any:
 
 
 def _check_numbers(name: str, args: Sequence[Any]) -> None:
-    """Refuse what makes numbers grow without end, as sizes that follow from symbols never do."""
+    """Raise if arithmetic on plain numbers could grow without bound; size arithmetic never does."""
     is_quick = name.removeprefix("operator.") in _QUICK
     if not is_quick or not all(abs(arg) <= _LARGEST_NUMBER for arg in args):
         raise MemoryLimitError("computes with numbers alone, larger than any graph needs.")
 
 
 def check_python(name: str, args: Sequence[Any]) -> None:
-    """Refuse what Python's operators and paddle's public functions are not given in graphs.
+    """Raise if the arguments of a Python operator or a public Paddle function cannot occur in a
+    graph.
 
     Raises:
-        MaterializeError: an argument is of another kind.
-        MemoryLimitError: nothing but numbers would be computed with.
+        MaterializeError: an argument has an unsupported kind.
+        MemoryLimitError: all operands are numbers, and they are too large or the operator is not
+            size arithmetic.
     """
     if name == GETITEM:
         indices = args[1] if isinstance(args[1], tuple) else (args[1],)
@@ -182,7 +189,7 @@ def _is_dtype(arg: Any) -> bool:
 
 
 def _is_literal(value: Any) -> bool:
-    """Tell whether something is a number, or a list of numbers, or a list of such lists."""
+    """Return whether the value is a number or a rectangular nested list of numbers."""
     if isinstance(value, (list, tuple)):
         if value and isinstance(value[0], (list, tuple)):
             lengths = {len(item) if isinstance(item, (list, tuple)) else -1 for item in value}
@@ -196,6 +203,6 @@ def _is_literal(value: Any) -> bool:
 def _is_plain_index(index: Any) -> bool:
     if isinstance(index, slice):
         return all(
-            each is None or type(each) is int for each in (index.start, index.stop, index.step)
+            bound is None or type(bound) is int for bound in (index.start, index.stop, index.step)
         )
     return index is None or index is Ellipsis or (type(index) is int and abs(index) <= MAX_INTEGER)

@@ -1,4 +1,4 @@
-"""Which axes a call of paddle may name: those that its tensor has, but for the operators here."""
+"""Checks that the axes in a Paddle call are valid for its first tensor."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ AXES = words(
     none_axes perm begin_norm_axis x_num_col_dims y_num_col_dims
     """
 )
-"""Arguments that are an axis, or a list of axes."""
+"""Names of arguments that hold an axis or a list of axes."""
 
 _ADDING = {"stack": 1, "diag_embed": 1}
-"""How many axes more than the tensor the result has, whose axes are meant."""
+"""How many more axes the result has than the tensor, for operators whose axes index the result."""
 
 _TAKES_SCALAR = OperatorNames("paddle_any_axis")
 
 _COUNTED = words("decrease_axis decrease_axes none_axes begin_norm_axis")
-"""Axes that are counted from the front alone."""
+"""Arguments that do not accept negative axes."""
 
 _FREE = words("none_axes y_num_col_dims")
-"""Axes that are not those of the first tensor."""
+"""Arguments whose axes do not index the first tensor."""
 
 _REPEATING = words("unsqueeze roll")
-"""Operators that may be told an axis twice."""
+"""Operators that accept the same axis twice."""
 
 _AUTOMATIC = {"cross": MAX_RANK}
-"""The number that stands for the first axis that fits."""
+"""The axis value that makes the operator choose an axis itself."""
 
 
 def num_axes(name: str, args: Sequence[Any]) -> int | None:
-    """Return how many axes there are to name in a call, None where that is unknown.
+    """Return the number of axes that a call can refer to, or None if it is unknown.
 
     >>> import paddle
     >>> num_axes("sum", [paddle.ones([2, 3])]), num_axes("stack", [[paddle.ones([2, 3])]])
@@ -49,28 +49,28 @@ def num_axes(name: str, args: Sequence[Any]) -> int | None:
     if not is_tensor(tensor):
         return None
     rank = len(tensor.shape)
-    if name == "unsqueeze":  # each axis that it adds may stand behind the others
+    if name == "unsqueeze":  # new axes may follow the existing axes
         return rank + (len(args[1]) if isinstance(args[1], (list, tuple)) else 1)
     return max(1, rank) if name in _TAKES_SCALAR else rank + _ADDING.get(name, 0)
 
 
 def check_axes(name: str, argument: str, arg: Any, count: int | None) -> None:
-    """Refuse axes that are not there, or that are named twice.
+    """Raise if an axis is out of range or repeated.
 
     Raises:
-        MaterializeError: an axis is not in `[-count, count)`, or in a list twice.
+        MaterializeError: an axis is outside `[-count, count)`, or occurs twice in a list.
     """
     if count is None or argument in _FREE:
         count = MAX_RANK
     if is_tensor(arg) and name != "unsqueeze" and math.prod(shape_of(arg) or ()) > count:
         raise MaterializeError(f"has a tensor of more than {count} axes as `{argument}`.")
     lowest = 0 if argument in _COUNTED else -count
-    found = set()
+    seen = set()
     for axis in arg if isinstance(arg, (list, tuple)) else (arg,):
         if type(axis) is not int or axis == _AUTOMATIC.get(name):
             continue
         if not lowest <= axis < count:
             raise MaterializeError(f"has the axis {axis} as `{argument}`, of {count} axes.")
-        if axis % count in found and name not in _REPEATING:
+        if axis % count in seen and name not in _REPEATING:
             raise MaterializeError(f"has the axis {axis} twice as `{argument}`.")
-        found.add(axis % count)
+        seen.add(axis % count)

@@ -1,4 +1,4 @@
-"""Calibrate a sample of paddle: its graph, run operator by operator on the CPU."""
+"""Calibration of Paddle samples: run the graph one operator at a time on the CPU."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def calibrate(
     device: str = "cpu",
     memory_limit_bytes: int | None = None,
     allow_unchecked_operators: bool = False,
-    trust_remote_code: bool = False,  # noqa: ARG001 - its table refuses every custom operator
+    trust_remote_code: bool = False,  # noqa: ARG001 - custom operators are rejected
     on_end: Callable[[list[tuple[int, int]]], None] | None = None,
 ) -> Sample:
-    """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
+    """Return the sample with calibrated statistics; see `graphnet_datasets.calibrate`.
 
     Raises:
         CalibrationError: an operator of the graph fails, or the device is not the CPU.
@@ -45,17 +45,17 @@ def calibrate(
 
 
 class _Backend(Stepper):
-    """What the calibration asks of the values of a run."""
+    """Statistics of a run's intermediate values, for the calibration."""
 
     def root_mean_square(self, value: int) -> float | None:
         values = self._array(value)
         return None if values is None else _root_mean_square(values)
 
     def distance(self, value: int, other: _Backend) -> float | None:
-        one, two = self._array(value), other._array(value)
-        if one is None or two is None or one.shape != two.shape:
+        first, second = self._array(value), other._array(value)
+        if first is None or second is None or first.shape != second.shape:
             return None
-        return _root_mean_square(one - two)
+        return _root_mean_square(first - second)
 
     def channel_moments(self, value: int) -> Moments | None:
         values = self._array(value)

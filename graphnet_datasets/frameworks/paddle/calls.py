@@ -1,7 +1,7 @@
-"""Calls that paddle's core does not survive: they end the process instead of raising.
+"""Checks for calls that would crash Paddle's core instead of raising an exception.
 
-The core reads as many positional arguments as it has names for, whether they were given or not, and
-infers shapes of lists of values without a look at whether any of them is there.
+The core reads a positional argument for every parameter, even if fewer were passed. Its shape
+inference dereferences values in lists without checking that they exist.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .signatures import argument_names
 
 
 def in_order(op: Op) -> tuple[Arg, ...]:
-    """Return the arguments of an operator of paddle's core as the function takes them: by position.
+    """Return the arguments of a Paddle core operator in the positional order of its function.
 
     Raises:
-        MaterializeError: an argument is missing or has a name that the function does not know, or
-            a list of absent values is among them.
+        MaterializeError: an argument is missing, a keyword is unknown to the function, or a list
+            contains only absent values.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> in_order(Op("paddle._C_ops.concat", (Ref(0),), (("axis", 1),)))
@@ -47,18 +47,24 @@ def in_order(op: Op) -> tuple[Arg, ...]:
             else f"has the keyword `{unknown[0][:40]}`; left for keywords: {', '.join(missing)}."
         )
     arguments = (*op.args, *(by_name[name] for name in missing))
-    check_lists(each.items if isinstance(each, ListArg) else each for each in arguments)
+    check_lists(
+        argument.items if isinstance(argument, ListArg) else argument for argument in arguments
+    )
     return arguments
 
 
 def check_lists(arguments: Iterable[Any]) -> None:
-    """Refuse lists in which every value is absent.
+    """Raise if a list contains only absent values.
 
     Raises:
-        MaterializeError: there is such a list.
+        MaterializeError: an argument is such a list.
 
     >>> check_lists((None, [1, None], []))
     """
-    for each in arguments:
-        if isinstance(each, list | tuple) and each and all(item is None for item in each):
+    for argument in arguments:
+        if (
+            isinstance(argument, list | tuple)
+            and argument
+            and all(item is None for item in argument)
+        ):
             raise MaterializeError("has a list of absent values as an argument.")

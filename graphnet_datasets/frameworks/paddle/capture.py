@@ -1,4 +1,4 @@
-"""Capture one call of a live `paddle.nn.Layer` as a sample, through `paddle.jit.to_static`."""
+"""Capture of one call of a live `paddle.nn.Layer` as a sample, through `paddle.jit.to_static`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCALARS = (bool, int, float, str, type(None))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """What the samples of a capture are called, and what else is said of them."""
+    """Name and metadata of the samples that a capture produces."""
 
     name: str
     task: Task
@@ -44,13 +44,13 @@ def capture(
     """Return the outputs of `call(*args, **kwargs)` and the sample of that call of `layer`.
 
     Tensors anywhere in lists, tuples and dictionaries of the arguments become data inputs; other
-    arguments are fixed at their values. The layer is traced first, on a copy. Then `call` runs
-    once, as it would without a capture. Last, the sample runs on the tensors that the call had, and
-    its outputs are compared with those of the call.
+    arguments are constants in the sample. First, a copy of the layer is traced. Then `call` runs
+    once, as it would without a capture. Last, the sample runs on the same tensors, and its outputs
+    are compared with those of the call.
 
     Raises:
         CaptureError: the layer cannot be traced into one program, calls an operator that is not in
-            the table, or the sample computes something else than the layer.
+            the table, or the sample's outputs differ from the layer's.
     """
     tensors, rebuild = _flatten((args, kwargs))
     symbols = _symbols(tensors) if settings.is_dynamic else {}
@@ -58,7 +58,7 @@ def capture(
     try:
         traced = trace(layer, rebuild, tensors, specs)
     except Exception as error:
-        # Paddle puts the whole transformed source before the cause, which is the last line.
+        # Paddle's message starts with the whole transformed source; the cause is on the last line.
         reason = str(error).strip().rpartition("\n")[2].strip()
         raise CaptureError(
             f"`{settings.name}` cannot be traced into one program: {type(error).__name__}: "
@@ -79,7 +79,8 @@ def capture(
 
 
 class _Capture:
-    """The sample of one traced program; `values` are its inputs as they are before the call."""
+    """A sample under construction from one traced program; `values` holds its inputs before the
+    call."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class _Capture:
             for ref in op.args[1:3]
             if isinstance(ref, Ref)
         }
-        # Paddle holds the running statistics as parameters.
+        # Paddle stores the running statistics of batch norms as parameters.
         weights: list[tuple[Role, paddle.Tensor, str]] = [
             ("buffer" if index in running else role, tensor, path)
             for index, (role, tensor, path) in enumerate(program_weights)
@@ -115,7 +116,8 @@ class _Capture:
         data: list[tuple[Role, paddle.Tensor, str]] = [("input", tensor, "") for tensor in tensors]
         tensors_in_order = [*weights, *data]
         self.inputs = [self._input(*entry) for entry in tensors_in_order]
-        # The call may write to its arguments and buffers; copies of all parameters would be large.
+        # Copy the inputs and buffers, since the call may modify them. Parameters are too large to
+        # copy.
         self.parameters = [tensor for role, tensor, _ in weights if role == "parameter"]
         self.values = [
             tensor if role == "parameter" else _copy(tensor) for role, tensor, _ in tensors_in_order
@@ -125,7 +127,7 @@ class _Capture:
         """Return the sample of a call that returned `outputs`.
 
         Raises:
-            CaptureError: the outputs hold something that a sample cannot.
+            CaptureError: the outputs cannot be represented in a sample.
         """
         name, reader = self.settings.name, self.reader
         if len(tensor_leaves(outputs)) != len(self.output_values):
@@ -156,7 +158,8 @@ class _Capture:
             raise CaptureError(f"`{name}` cannot be captured: {error}") from error
 
     def _weights(self) -> tuple[list[tuple[Role, paddle.Tensor, str]], list[Any]]:
-        """Return role, tensor and path of each weight of the program, and its value there."""
+        """Return the role, tensor and path of each program weight, and the program's values of
+        the weights."""
         tensors, values = self.traced.parameters
         parameters = {id(tensor): path for path, tensor in self.layer.named_parameters()}
         buffers = {id(tensor): path for path, tensor in self.layer.named_buffers()}
@@ -178,19 +181,19 @@ class _Capture:
         if role == "input" and shape and shape[0] in self.symbols:
             shape[0] = self.symbols[tensor.shape[0]].name
         value = Value(dtype, tuple(shape))
-        if not tensor._is_initialized():  # the dropout state of a recurrent layer, until it trains
+        if not tensor._is_initialized():  # e.g. dropout state of an RNN before training
             return Input(role, value, path)
         data = elements_to_store(tensor, role)
         return Input(role, value, path, "cpu", measure(tensor), data)
 
 
 def _copy(tensor: paddle.Tensor) -> paddle.Tensor:
-    """Return a copy, or the tensor itself if it has no elements yet."""
+    """Return a detached copy of a tensor, or the tensor itself if it is uninitialized."""
     return tensor.detach().clone() if tensor._is_initialized() else tensor
 
 
 def _symbols(tensors: list[paddle.Tensor]) -> dict[int, Symbol]:
-    """Return a symbol for each size that a first dimension of the data inputs has."""
+    """Return one symbol for each distinct first dimension of the data inputs."""
     sizes = dict.fromkeys(tensor.shape[0] for tensor in tensors if tensor.ndim)
     return {size: Symbol(f"s{index}", size, 1) for index, size in enumerate(sizes)}
 
@@ -203,7 +206,8 @@ def _specification(tensor: paddle.Tensor, symbols: Mapping[int, Symbol]) -> Any:
 
 
 def _flatten(structure: Any) -> tuple[list[paddle.Tensor], Callable[[Any], Any]]:
-    """Return the tensors in nested arguments, and a function that puts others in their place."""
+    """Return the tensors in nested arguments, and a function that rebuilds the arguments from
+    new tensors."""
     tensors: list[paddle.Tensor] = []
 
     def visit(node: Any) -> Any:
@@ -226,14 +230,14 @@ def _flatten(structure: Any) -> tuple[list[paddle.Tensor], Callable[[Any], Any]]
 
 
 class _Slot:
-    """Stands for tensor `index` in a structure."""
+    """Placeholder for tensor `index` in a nested structure."""
 
     def __init__(self, index: int) -> None:
         self.index = index
 
 
 class _Rebuild:
-    """Puts tensors into the places that slots hold."""
+    """Callable that replaces the slots of a nested structure with tensors."""
 
     def __init__(self, template: Any) -> None:
         self.template = template
@@ -261,7 +265,7 @@ def _leaves(structure: Any) -> list[Any]:
 
 
 def _structure(node: Any, args: Iterator[Arg]) -> Arg:
-    """Return the structure of outputs, with the next of `args` in the place of each tensor."""
+    """Return the structure of the outputs, with each tensor replaced by the next item of `args`."""
     if isinstance(node, paddle.Tensor):
         return next(args)
     if isinstance(node, dict):

@@ -1,16 +1,16 @@
-"""The operators that may run in any process, and the kinds of their arguments.
+"""Paddle operators that may run in any process, with the kinds of their arguments.
 
-Most of paddle's kernels, and the bindings in front of them, trust their operands: a dtype that is a
-tensor, an axis of 2**31 or a divisor of zero ends the process. So the entries of operators that
-real graphs use have the kinds of their arguments, in order (`paddle_args`), and `guards` compares
-every call with them, whether it runs or only its shapes are inferred. All others are *unchecked*:
-they run in processes that may be lost, or where the caller of `materialize` allows it.
-`benchmarks/fuzz_operators.py` decides: a name that kills its process there gets a guard or loses
-the fact.
+Most of Paddle's kernels and bindings do not validate their arguments: a tensor passed as a dtype,
+an axis of 2**31 or a zero divisor crashes the process. For operators that occur in real graphs, the
+operator table therefore lists the argument kinds in order (`paddle_args`). `guards` checks every
+call against them, both before running it and before inferring its shapes. All other operators are
+*unchecked*: they run in disposable processes, or where the caller of `materialize` allows them. The
+classification is tested by `benchmarks/fuzz_operators.py`: an operator that crashes its process
+there gets a guard or loses its `paddle_args`.
 
-Kinds: t tensor, n nothing, i integer, f number, b bool, s text, d dtype, p place; lists of integers
-I, of numbers F, of tensors T, empty E. Several letters are alternatives; a tensor in the place of
-numbers gives them, and is read and compared as they are.
+Kinds: t tensor, n None, i integer, f number, b bool, s string, d dtype, p place; I list of
+integers, F list of numbers, T list of tensors, E empty list. Several letters are alternatives. A
+tensor passed in place of numbers is read first; its values are then checked like literals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         *_PLAIN.items(),
     )
 }
-"""The kinds of the arguments of each checked operator of paddle's core, by canonical name."""
+"""Argument kinds of each checked Paddle core operator, by canonical name."""
 
 _OTHERS = frozenset(
     {
@@ -40,7 +40,7 @@ _OTHERS = frozenset(
 
 
 def is_checked(operator: Operator) -> bool:
-    """Tell whether an operator may run in any process.
+    """Return whether an operator may run in any process.
 
     >>> from .operators import lookup
     >>> is_checked(lookup("paddle._C_ops.relu")), is_checked(lookup("paddle._C_ops.topk_grad"))

@@ -1,7 +1,7 @@
-"""What a paddle sample costs, counted on the shapes that paddle infers: see `analysis.costs`.
+"""FLOPs and memory traffic of a Paddle sample, computed from inferred shapes; see `analysis.costs`.
 
-The rules are those of torch's costs: a multiplication and an addition are two operations, an
-elementwise operator is one per element of its result, a reduction one per element it reads.
+The conventions match those for torch: a multiply-add is two operations, an elementwise operator is
+one per element of its result, and a reduction is one per element of its input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from .shapes import Footprint, measure_footprint
 
 Shape = tuple[int, ...]
 Formula = Callable[[Op, Sequence[Shape], Shape], int]
-"""From an operator, the shapes of the tensors among its arguments and that of its first result."""
+"""Compute FLOPs from an operator, the shapes of its tensor arguments and the shape of its first
+result."""
 
 _VIEWS = OperatorNames("paddle_view")
 
@@ -31,7 +32,7 @@ _FLOPS = OperatorValues("paddle_flops")
 
 @dataclasses.dataclass(frozen=True)
 class Counted:
-    """What `measure` finds; `flops_coverage` is the share of operators that have a formula."""
+    """Result of `measure`. `flops_coverage` is the fraction of operators that have a formula."""
 
     footprint: Footprint
     flops: int
@@ -58,19 +59,19 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Counted:
         footprint = measure_footprint(sample, sizes)
     except GraphNetError:
         raise
-    except Exception as error:  # whatever paddle raises of inputs that it cannot describe
+    except Exception as error:  # paddle raises arbitrary exception types
         raise MaterializeError(f"The shapes of `{sample.id}` cannot be inferred.") from error
-    values: list[tuple[Value, ...]] = [(each.value,) for each in sample.inputs]
-    values += [found or () for found in footprint.results]
+    values: list[tuple[Value, ...]] = [(item.value,) for item in sample.inputs]
+    values += [results or () for results in footprint.results]
     flops = bytes_moved = num_known = 0
     for position, op in enumerate(sample.ops):
         read = [value for ref in iterate_refs((op.args, op.kwargs)) for value in values[ref]]
-        given = values[len(sample.inputs) + position]
+        produced = values[len(sample.inputs) + position]
         try:
-            count = _flops(sample, op, read, given, sizes)
-            moved = _bytes_moved(sample, op, read, given, sizes)
+            count = _flops(sample, op, read, produced, sizes)
+            moved = _bytes_moved(sample, op, read, produced, sizes)
         except (_UnknownError, TypeError, ValueError, IndexError, AttributeError):
-            continue  # no formula, or a call in a form that it does not know
+            continue  # no formula, or the call has an unexpected form
         num_known += 1
         flops += count
         bytes_moved += moved
@@ -79,7 +80,7 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Counted:
 
 
 class _UnknownError(Exception):
-    """There is no formula for an operator, or a shape is not known."""
+    """The operator has no formula, or one of its shapes is unknown."""
 
 
 def _name(op: Op) -> str:
@@ -110,7 +111,7 @@ def _flops(
     result = _shape(sample, given[0], sizes)
     if formula in _FORMULAS:
         return _FORMULAS[formula](op, shapes, result)
-    if formula[:-1].isdigit():  # per element of the first argument
+    if formula[:-1].isdigit():  # n FLOPs per element of the first argument
         return int(formula[:-1]) * math.prod(shapes[0])
     if formula.startswith("taps"):
         return 2 * int(formula.removeprefix("taps")) * math.prod(result)
@@ -140,8 +141,10 @@ def _bytes_moved(
     if name in _READS_A_PART:
         table = 1 if name == "embedding" else 0
         return size([*read[:table], *read[table + 1 :]]) + 2 * size(given)
-    # What an operator keeps for its gradient beside its result has no shape where it is not used.
-    return size(read) + size([*given[:1], *(each for each in given[1:] if each.shape is not None)])
+    # Results that an operator saves for its gradient have no shape if they are unused.
+    return size(read) + size(
+        [*given[:1], *(result for result in given[1:] if result.shape is not None)]
+    )
 
 
 def _matmul(op: Op, shapes: Sequence[Shape], result: Shape) -> int:
@@ -163,14 +166,14 @@ def _transposed_convolution(_: Op, shapes: Sequence[Shape], __: Shape) -> int:
 
 
 def _pool(op: Op, shapes: Sequence[Shape], result: Shape) -> int:
-    if op.args[9] is True:  # adaptive: each element of the input is in one window
+    if op.args[9] is True:  # adaptive pooling reads each input element in one window
         return math.prod(shapes[0])
     window: Any = op.args[1]
     return math.prod(result) * math.prod(window.items)
 
 
 def _recurrent(_: Op, shapes: Sequence[Shape], __: Shape) -> int:
-    # Each matrix once per step, then about ten operations per element of a state.
+    # Each matrix is applied once per step; the gates take about ten operations per state element.
     matrices = [shape for shape in shapes[1:] if len(shape) == 2]
     tokens = math.prod(shapes[0][:-1])
     states = sum(shape[1] for shape in matrices[1::2])
@@ -182,10 +185,11 @@ def _messages(_: Op, shapes: Sequence[Shape], __: Shape) -> int:
 
 
 def _fourier(op: Op, shapes: Sequence[Shape], result: Shape) -> int:
-    """Return 5 n log2 n per transform of complex elements, half of it for real ones."""
+    """Return 5 n log2 n FLOPs per complex transform of n elements, or half of that per real
+    transform."""
     shape = max(shapes[0], result, key=math.prod)
     axes: Any = op.args[1]
-    flops = 5 * math.prod(shape) * math.log2(max(math.prod(shape[each] for each in axes.items), 2))
+    flops = 5 * math.prod(shape) * math.log2(max(math.prod(shape[axis] for axis in axes.items), 2))
     return round(flops if _name(op) == "fft_c2c" else flops / 2)
 
 

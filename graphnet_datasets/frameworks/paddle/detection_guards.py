@@ -1,4 +1,4 @@
-"""What is compared by shape before operators of paddle that find objects."""
+"""Argument checks for Paddle's object detection operators."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _check_dtypes(args: Sequence[Any]) -> None:
 
 
 def _check_counted(boxes: Any, counts: Any) -> None:
-    """Refuse boxes that are not `(N, 4)` floats, and counts of them that are not
-    a list of int32."""
+    """Raise unless `boxes` are floats of shape `(N, 4)` and `counts` is None or a vector of
+    int32 or int64."""
     _check_dtypes([boxes])
     shape, numbers = shape_of(boxes), shape_of(counts) if counts is not None else (1,)
     if shape is not None and (len(shape) != 2 or shape[1] != 4):
@@ -83,12 +83,12 @@ def _check_proposals(args: Sequence[Any]) -> None:
     scores, deltas, sizes, anchors, variances = args[:5]
     _check_dtypes(args[:5])
     shape = shape_of(scores)
-    others = [shape_of(each) for each in (deltas, sizes, anchors, variances)]
+    others = [shape_of(other_shape) for other_shape in (deltas, sizes, anchors, variances)]
     if any(type(number) is not int or not 1 <= number <= MAX_BOXES for number in args[5:7]):
         raise MaterializeError("keeps a number of boxes that is none.")
     if not all(0 <= number <= 1 for number in (args[7], args[9])) or not 0 <= args[8] < 2**24:
         raise MaterializeError("has thresholds out of their range.")
-    known = [each for each in others if each is not None]
+    known = [other_shape for other_shape in others if other_shape is not None]
     if shape is None or len(known) < len(others):
         return
     if len(shape) != 4 or 0 in shape:
@@ -97,8 +97,8 @@ def _check_proposals(args: Sequence[Any]) -> None:
     num_anchors = height * width * kinds
     if known[0] != (count, 4 * kinds, height, width) or known[1] != (count, 2):
         raise _refuse(args)
-    for each in known[2:]:
-        if each not in ((height, width, kinds, 4), (num_anchors, 4)):
+    for other_shape in known[2:]:
+        if other_shape not in ((height, width, kinds, 4), (num_anchors, 4)):
             raise _refuse(args)
 
 
@@ -113,7 +113,10 @@ def _check_suppressed(args: Sequence[Any]) -> None:
 
 
 def _check_decoded(args: Sequence[Any]) -> None:
-    """Grids of boxes; what must be one number is compared in Python, where nothing wraps around."""
+    """Check the arguments of `yolo_box`.
+
+    Expected sizes are computed in Python, where integers do not overflow.
+    """
     tensor, sizes, anchors, classes, _, ratio = args[:6]
     shape = shape_of(tensor)
     if len(anchors) % 2 or not 1 <= classes <= MAX_BOXES or not 1 <= ratio <= 2**15:

@@ -1,7 +1,8 @@
-"""Shapes of results as expressions over a sample's symbols.
+"""Result shapes as expressions over a sample's symbols.
 
-Paddle's tracer only says that a dimension is unknown. So shapes are inferred for several sizes of
-the symbols, and a dimension is recorded where it is a linear expression that holds at another size.
+Paddle's tracer reports only that a dimension is unknown. Shapes are therefore inferred for several
+sizes of the symbols. A dimension is recorded if a linear expression fits it and also holds at
+another size.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from ...sample import Sample, Value
 from ...sample.symbols import Dim
 from .shapes import Limits, Results, propagate
 
-_LIMITS = Limits(allow_unchecked_operators=True)  # the model is the caller's own
+_LIMITS = Limits(allow_unchecked_operators=True)  # the sample comes from the caller's own model
 _STEPS = (1, 5)
-"""What is added to the size of each symbol: once to find its factor, once to check it."""
+"""Increments of each symbol's size: the first to fit its coefficient, the second to check the
+fit."""
 
 
 def with_symbolic_results(sample: Sample) -> Sample:
-    """Return the sample with shapes over its symbols in the results whose shape was unknown.
+    """Return the sample with symbolic shapes for results whose shape was unknown.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Symbol
@@ -73,12 +75,12 @@ def _fit(
     hints: Mapping[str, int],
     check_sizes: Mapping[str, int],
 ) -> tuple[Dim, ...] | None:
-    """Return the shape of one result as linear expressions, or None where it is something else."""
+    """Return the shape of one result as linear expressions, or None if the shape is not linear."""
 
     def shape(results: Results) -> tuple[int, ...] | None:
         values = _at(results, position)
-        found = values[item].shape if item < len(values) else None
-        return None if found is None else tuple(int(dim) for dim in found)
+        dims_or_none = values[item].shape if item < len(values) else None
+        return None if dims_or_none is None else tuple(int(dim) for dim in dims_or_none)
 
     at_hints, at_check = shape(base), shape(check)
     at_moved = {name: shape(results) for name, results in moved.items()}
@@ -92,8 +94,8 @@ def _fit(
                 return None
             factors[name] = (dims_there[axis] - size) // _STEPS[0]
         rest = size - sum(factor * hints[name] for name, factor in factors.items())
-        there = rest + sum(factor * check_sizes[name] for name, factor in factors.items())
-        if there != at_check[axis]:
+        predicted = rest + sum(factor * check_sizes[name] for name, factor in factors.items())
+        if predicted != at_check[axis]:
             return None
         dims.append(_expression(factors, rest))
     return tuple(dims)

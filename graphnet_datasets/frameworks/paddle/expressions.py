@@ -1,4 +1,4 @@
-"""Expressions of a paddle `model.py` as arguments and operators, by `ast` alone."""
+"""Parsing of expressions in a Paddle `model.py` into arguments and operators, with `ast` only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..source_text import source_error
 from .operators import GETITEM, OPERATORS, canonical, lookup
 
 EXPECTED_PLACE = Named("place", "expected")
-"""The place that the graph runs on, whichever that is."""
+"""The place that the graph runs on."""
 
 _PLACES = {
     "paddle.framework._current_expected_place": "expected",
@@ -30,7 +30,7 @@ PLACE_CALLS = {
     "cpu": "paddle.core.CPUPlace()",
     "gpu_pinned": "paddle.core.CUDAPinnedPlace()",
 }
-"""How each place is spelled in the text that we print."""
+"""The source text of each place in generated files."""
 _GPU_PLACES = ("paddle.CUDAPlace", "paddle.core.CUDAPlace", "paddle.base.core.CUDAPlace")
 _BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.MatMult: "matmul",
@@ -38,11 +38,11 @@ _BINARY = {
 }  # fmt: skip
 _FLOAT = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?(?:e[+-]?\d{1,4})?|inf|nan)\Z")
 _NAN, _INFINITY = math.nan, math.inf
-"""One NaN for all, so that two samples with it at the same place are equal."""
+"""A single NaN object, so that equal samples with NaN literals compare equal."""
 
 
 class Expressions:
-    """Turns expressions into arguments; calls of operators are appended to `ops` on the way."""
+    """Converts expressions to arguments, and appends operator calls to `ops`."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -51,24 +51,24 @@ class Expressions:
         self.names: dict[str, Arg] = {}
 
     def error(self, node: ast.AST, problem: str) -> SourceError:
-        """Return the error for the place of a node."""
+        """Return an error that points at the line of a node."""
         return source_error(self.file, getattr(node, "lineno", 1), problem)
 
     def emit(self, target: str, args: tuple[Any, ...], kwargs: Any = ()) -> Ref:
-        """Append the call of an operator and return its result."""
+        """Append an operator call and return a reference to its result."""
         self.ops.append(Op(target, args, tuple(kwargs)))
         return Ref(self.num_inputs + len(self.ops) - 1)
 
     def record(self, results: tuple[Value, ...] | None) -> None:
-        """Record the results of the operator that was emitted last."""
+        """Record the results of the last emitted operator."""
         op = self.ops[-1]
         self.ops[-1] = Op(op.target, op.args, op.kwargs, results, op.module)
 
     def expression(self, node: ast.expr) -> Arg:
-        """Return the argument that an expression stands for.
+        """Convert an expression to an argument.
 
         Raises:
-            SourceError: it is not a call of an operator, name or literal.
+            SourceError: the expression is not an operator call, a known name or a literal.
         """
         match node:
             case ast.Constant(value=value):
@@ -103,10 +103,10 @@ class Expressions:
         raise self.error(node, f"`{type(node).__name__}` is not an expression of a graph")
 
     def unpacked_call(self, node: ast.expr, num_names: int) -> ast.Call | None:
-        """Return the call whose results the idiom `(lambda x, f: f(x))(call, …)` unpacks.
+        """Return the call whose results are unpacked by the idiom `(lambda x, f: f(x))(call, …)`.
 
-        The idiom fills up with None what paddle's eager mode does not give back, and a second
-        form (`… + (None,)`) does so where it gives back all but the last.
+        The idiom pads missing results with None, since Paddle's eager mode does not return all of
+        them. In a second form, `… + (None,)`, only the last result is missing.
         """
         match node:
             case ast.BinOp(
@@ -145,7 +145,7 @@ class Expressions:
         raise self.error(node, f"item {index} is taken of what does not have it")
 
     def _reshaped_items(self, node: ast.ListComp) -> ListArg:
-        """Read `[x.reshape([]) for x in name]`, which makes a list of scalars of a list."""
+        """Parse `[x.reshape([]) for x in name]`, which reshapes each item of a list to a scalar."""
         source = node.generators[0].iter
         if ast.unparse(node.elt) == "x.reshape([])" and isinstance(source, ast.Name):
             items = self.expression(source)
@@ -163,10 +163,10 @@ class Expressions:
         if name and name.startswith("paddle.") and name[7:] in ITEM_SIZE_BYTES:
             return Named("dtype", name[7:])
         if f"paddle.Tensor.{node.attr}" in OPERATORS:
-            found = lookup(f"paddle.Tensor.{node.attr}")
+            operator = lookup(f"paddle.Tensor.{node.attr}")
             value = self.expression(node.value)
-            if found.kind == "attribute" and isinstance(value, Ref):
-                return self.emit(found.name, (value,))
+            if operator.kind == "attribute" and isinstance(value, Ref):
+                return self.emit(operator.name, (value,))
         raise self.error(node, f"the attribute `{node.attr[:80]}` is not known")
 
     def _call(self, node: ast.Call) -> Arg:
@@ -183,10 +183,10 @@ class Expressions:
         else:
             target = canonical(name or "")
         try:
-            found = lookup(target)
+            operator = lookup(target)
         except UnknownOperatorError as error:
             raise UnknownOperatorError(f"`{self.file}`, line {node.lineno}: {error}") from None
-        if found.kind == "attribute":
+        if operator.kind == "attribute":
             raise self.error(node, f"the attribute `{target}` is called")
         kwargs = []
         args += tuple(self.expression(argument) for argument in node.args)
@@ -197,7 +197,7 @@ class Expressions:
         return self.emit(target, args, kwargs)
 
     def _special(self, node: ast.Call, name: str | None) -> Arg:
-        """Return the literal that a call stands for, or None where it is an operator's call."""
+        """Return the literal that a call constructs, or None if the call is an operator call."""
         values = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
         is_plain = len(values) == len(node.args) and not node.keywords
         if name == "float" and is_plain and len(values) == 1:
@@ -222,7 +222,7 @@ class Expressions:
 
 
 def _is_application(node: ast.Lambda) -> bool:
-    """Tell whether a lambda is `lambda x, f: f(x)`."""
+    """Return whether a lambda is `lambda x, f: f(x)`."""
     match node:
         case ast.Lambda(
             args=ast.arguments(args=[ast.arg(arg="x"), ast.arg(arg="f")], defaults=[]),
@@ -233,9 +233,10 @@ def _is_application(node: ast.Lambda) -> bool:
 
 
 def _num_results(node: ast.Lambda) -> int | None:
-    """Return how many results a lambda fills up to, or None if it does something else.
+    """Return the number of results that a lambda pads to, or None for any other lambda.
 
-    It is `lambda out: out if isinstance(out, (list, tuple)) else (out, None, None)` for three.
+    The lambda for three results is
+    `lambda out: out if isinstance(out, (list, tuple)) else (out, None, None)`.
     """
     match node:
         case ast.Lambda(
@@ -253,13 +254,13 @@ def _num_results(node: ast.Lambda) -> int | None:
                 orelse=ast.Tuple(elts=[ast.Name(id="out"), *rest]),
             ),
         ):
-            if all(isinstance(each, ast.Constant) and each.value is None for each in rest):
+            if all(isinstance(item, ast.Constant) and item.value is None for item in rest):
                 return 1 + len(rest)
     return None
 
 
 def dotted(node: ast.expr) -> str | None:
-    """Return the dotted name that an expression spells, or None if it is more than that."""
+    """Return the dotted name of an expression, or None if the expression is not a dotted name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -1,4 +1,4 @@
-"""`extract` for paddle: wrap a layer, or decorate its class, and get a sample of its first call."""
+"""The Paddle implementation of `extract`: capture the first call of a layer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def extract(
     name: str,
     task: Task = "other",
     dynamic: bool = False,
-    warm_up: bool = True,  # noqa: ARG001 - nothing of a layer is built by its first call
+    warm_up: bool = True,  # noqa: ARG001 - layers need no warm-up
     provenance: Provenance = Provenance(),  # noqa: B008 - frozen
     record: Record | None = None,
 ) -> Callable[[Any], Any]:
-    """Return a decorator for layers and classes of layers; see `graphnet_datasets.extract`.
+    """Return a decorator for layers and layer classes; see `graphnet_datasets.extract`.
 
-    The whole call has to fit one program: paddle's own tracer returns no pieces. With
-    `dynamic=True` the first dimension of each data input, the batch, is unknown to the tracer and
+    The whole call must fit one program, since Paddle's tracer does not split it into pieces. With
+    `dynamic=True` the first dimension of each data input (the batch) is unknown to the tracer and
     becomes one symbol. `record` receives the samples of every layer.
 
     >>> layer = extract(name="example/linear")(paddle.nn.Linear(3, 2))

@@ -1,8 +1,9 @@
-"""Whole numbers that follow from shapes and literals, as constants where shapes are inferred.
+"""Constant folding of integers computed from shapes and literals, during shape inference.
 
-A model captured with a symbolic batch computes sizes: `shape64`, `slice` and `stack` come before a
-`reshape`. Paddle's rules read sizes out of constants alone, so that the result and all that follows
-would have no shape, no cost and no part in the memory of a run.
+A model captured with a symbolic batch computes sizes at run time: `shape64`, `slice` and `stack`
+precede a `reshape`. Paddle's shape inference reads sizes only from constants. Without folding, the
+result and all later values would have no shape and would be missing from the costs and the memory
+footprint.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from .operators import CORE
 Elements = np.ndarray[Any, np.dtype[np.int64]]
 
 MAX_ELEMENTS = 16
-"""More than a shape has dimensions."""
+"""Larger than the rank of any shape."""
 _LARGEST = 2**31 - 1
 _WHOLE = ("int32", "int64")
 _NOT_KNOWN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 
 
 class Folding:
-    """Follows the operators of a sample, and replaces what is known of them by constants."""
+    """Tracks known integer values through the operators of a sample and replaces them with
+    constants."""
 
     def __init__(self, sample: Sample, inputs: Sequence[Any]) -> None:
         self._sample = sample
@@ -42,12 +44,13 @@ class Folding:
             if op.target.startswith(CORE) and op.target.endswith("_")
             for ref in iterate_refs((op.args, op.kwargs))
         }
-        """Values that an operator changes in place: what they were is not what they are."""
+        """Values that an operator modifies in place. Their contents change during the run, so
+        they are not folded."""
 
     def fold(self, position: int, result: Any) -> Any:
-        """Return a constant in the place of an operator's result, or the result.
+        """Return a constant that replaces an operator's result, or the result itself.
 
-        A constant has no elements that a shape cannot have: only such as are positive, or -1.
+        Only vectors that can be a shape (every element positive or -1) become constants.
         """
         index = len(self._sample.inputs) + position
         self._values[index] = result
@@ -59,13 +62,13 @@ class Folding:
             or not isinstance(result, vars(paddle.pir)["Value"])
         ):
             return result
-        # A factor of `scale` is of a float's dtype, though whole.
+        # The factor of `scale` has a float dtype even when it is an integer.
         if str(result.dtype).rpartition(".")[2] not in _WHOLE and op.target not in _CONSTANTS:
             return result
         try:
             elements = rule(self, *in_order(op))
         except (*_NOT_KNOWN, MaterializeError):
-            return result  # it depends on data, or is called in a form that has no rule
+            return result  # depends on data, or the call form has no rule
         if (
             tuple(result.shape) != elements.shape
             or elements.size > MAX_ELEMENTS
@@ -79,13 +82,13 @@ class Folding:
         return self._values[index]
 
     def elements(self, arg: Any) -> Elements:
-        """Return the elements of an argument; raises KeyError where they are not known."""
+        """Return the elements of an argument. Raises KeyError if they are unknown."""
         if isinstance(arg, Ref):
             return self._known[arg.index]
         return np.asarray(_plain(arg), np.int64)
 
     def shape(self, arg: Any) -> Elements:
-        """Return the shape of a value; raises ValueError where it is not known."""
+        """Return the shape of a value. Raises ValueError if it is unknown."""
         shape = np.asarray(self._values[arg.index].shape, np.int64)
         if (shape < 0).any():
             raise ValueError
@@ -100,12 +103,12 @@ def _constant(elements: Elements, dtype: Any) -> Any:
 
 
 def _plain(arg: Any) -> Any:
-    """Return a literal whole number or a list of such."""
+    """Return a literal integer, or a nested list of integers."""
     if isinstance(arg, ListArg | tuple):
-        return [_plain(each) for each in (arg.items if isinstance(arg, ListArg) else arg)]
+        return [_plain(item) for item in (arg.items if isinstance(arg, ListArg) else arg)]
     if isinstance(arg, bool) or not isinstance(arg, int | float) or arg != int(arg):
         raise TypeError
-    if abs(arg) > _LARGEST:  # so that no product of two overflows
+    if abs(arg) > _LARGEST:  # so that the product of two numbers fits in int64
         raise ValueError
     return int(arg)
 
@@ -135,7 +138,7 @@ def _slice(
 
 def _joined(join: Callable[..., Elements]) -> Callable[..., Elements]:
     def rule(folding: Folding, parts: Any, axis: Any) -> Elements:
-        return join([folding.elements(each) for each in parts.items], axis=_plain(axis))
+        return join([folding.elements(part) for part in parts.items], axis=_plain(axis))
 
     return rule
 
@@ -154,7 +157,7 @@ def _scale(folding: Folding, x: Any, factor: Any, bias: Any, is_bias_last: Any) 
 
 
 def _reshaped(folding: Folding, x: Any, *_: Any) -> Elements:
-    # To or from a vector of one element, which is how sizes are joined.
+    # Only reshapes between a scalar and a vector of one element, which are used to join sizes.
     elements = folding.elements(x)
     if elements.size != 1:
         raise ValueError

@@ -1,4 +1,4 @@
-"""Reads programs of paddle that hold gradients, whose operators differ from the others'."""
+"""Reader for Paddle programs that contain gradient operators."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from .program import ProgramReader, describe_results
 from .signatures import argument_names
 
 _SAME_NAME = {"grad_out": "out_grad"}
-"""What paddle calls an argument of some functions, and what of their operations."""
+"""Argument names that differ between a Paddle function and its program operation."""
 
 
 class GradientReader(ProgramReader):
-    """A reader that takes the operators of gradients too.
+    """A program reader that also supports gradient operators.
 
-    The gradient of a product of elements has no function of its own in paddle's eager mode, and
-    that of a concatenation none that works there, so they are written out.
+    Paddle's eager mode has no function for the gradient of an elementwise product, and its function
+    for the gradient of a concatenation does not work. Both gradients are expanded into other
+    operators.
     """
 
     def _read(self, name: str, operation: Any) -> None:
@@ -37,8 +38,8 @@ class GradientReader(ProgramReader):
             return super()._argument_names(name, operation, attributes)
         own = (*operation.get_input_names(), *operation.get_attr_names())
         described = tuple(
-            _SAME_NAME.get(each, each)
-            for each in argument_names(name.removeprefix("pd_op."), attributes)
+            _SAME_NAME.get(name_in_table, name_in_table)
+            for name_in_table in argument_names(name.removeprefix("pd_op."), attributes)
         )
         return described if set(described) == set(own) else own
 
@@ -49,11 +50,11 @@ class GradientReader(ProgramReader):
         operands: list[Arg],
         attributes: Mapping[str, Any],
     ) -> Iterator[Arg]:
-        for each, argument in zip(
+        for argument_name, argument in zip(
             names, super()._arguments(name, names, operands, attributes), strict=True
         ):
-            # What a batch norm keeps for its gradient on a GPU has no size that is known before.
-            yield None if each == "reserve_space" else argument
+            # On a GPU the reserve space of a batch norm has a size that is unknown in advance.
+            yield None if argument_name == "reserve_space" else argument
         if name == "pd_op.embedding_grad" and "sparse" not in names:
             yield False
 
@@ -65,28 +66,28 @@ class GradientReader(ProgramReader):
         ):
             if not result.initialized():
                 continue
-            made = self._append("multiply", (gradient, other))
-            lacking = len(shapes[2]) - len(shape)
+            result_ref = self._append("multiply", (gradient, other))
+            num_missing = len(shapes[2]) - len(shape)
             axes = [
                 axis
                 for axis, size in enumerate(shapes[2])
-                if axis < lacking or (shape[axis - lacking] == 1 and size != 1)
+                if axis < num_missing or (shape[axis - num_missing] == 1 and size != 1)
             ]
             if axes:
-                made = self._append("sum", (made, ListArg(tuple(axes)), None, True))
-            if lacking or axes:
-                made = self._append("reshape", (made, ListArg(tuple(shape))))
+                result_ref = self._append("sum", (result_ref, ListArg(tuple(axes)), None, True))
+            if num_missing or axes:
+                result_ref = self._append("reshape", (result_ref, ListArg(tuple(shape))))
             last = self.ops[-1]
             self.ops[-1] = Op(last.target, last.args, (), describe_results([result]))
-            self._args[result.hash()] = made
+            self._args[result.hash()] = result_ref
 
     def _write_out_concatenation(self, operation: Any) -> None:
         sources = operation.operands_source()
-        shapes = [list(each.shape) for each in sources[0].type().as_vec_type().as_list()]
+        shapes = [list(source.shape) for source in sources[0].type().as_vec_type().as_list()]
         axis = int(sources[2].get_defining_op().attrs()["value"])
         sections = ListArg(tuple(shape[axis] for shape in shapes))
-        made = self._append("split", (self.value_of(sources[1]), sections, axis))
-        self._args[operation.results()[0].hash()] = made
+        result_ref = self._append("split", (self.value_of(sources[1]), sections, axis))
+        self._args[operation.results()[0].hash()] = result_ref
 
     def _append(self, name: str, args: tuple[Arg, ...]) -> Ref:
         self.ops.append(Op(f"{CORE}{name}", args))

@@ -1,8 +1,8 @@
-"""Gradients of a sample of paddle: appended to its program by paddle's own static autograd.
+"""Gradient graphs of a Paddle sample, from Paddle's static autograd.
 
-The program with its gradients is read back as a capture is. What computes gradients there are
-kernels of paddle's core (`paddle._C_ops.matmul_grad`, …), which are unchecked operators: they run
-where the caller allows that, or in processes of their own.
+The gradients are appended to the sample's program, which is then read back like a capture. Gradient
+kernels of Paddle's core (`paddle._C_ops.matmul_grad`, …) are unchecked operators: they run where
+the caller allows them, or in separate processes.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ def differentiate(
     check: bool = True,
     allow_unchecked_operators: bool = False,
 ) -> Gradients:
-    """Return the graphs of a sample's gradients; see `graphnet_datasets.transforms`.
+    """Return the gradient graphs of a sample; see `graphnet_datasets.transforms`.
 
     Raises:
-        GradientError: it has none, draws random numbers, or the graphs do not give what eager does.
+        GradientError: the sample has no gradients or draws random numbers, or the graphs disagree
+            with eager.
         UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
-            `materialize`; operators of gradients are unchecked.
+            `materialize`; gradient operators are unchecked.
     """
     if partition != "default":
         raise GradientError(
@@ -91,14 +92,14 @@ def differentiate(
 
 @contextlib.contextmanager
 def _located(sample: Sample) -> Iterator[None]:
-    """Raise what paddle says of a program or a run as an error of gradients."""
+    """Convert Paddle's exceptions, and capture errors, to GradientError."""
     try:
         yield
     except CaptureError as error:
         raise GradientError(str(error)) from error
     except GraphNetError:
         raise
-    except Exception as error:  # whatever paddle has for what it cannot do
+    except Exception as error:  # Paddle raises arbitrary exception types here
         reason = str(error).strip().rpartition("\n")[2].strip()
         raise GradientError(
             f"`{sample.id}` cannot be differentiated: {type(error).__name__}: {reason[:300]}"
@@ -121,7 +122,7 @@ def _static() -> Iterator[None]:
 def _trace(
     sample: Sample, wanted: frozenset[int], allow_unchecked_operators: bool
 ) -> tuple[Sample, tuple[Output, ...]]:
-    """Return the joint sample and what its outputs are."""
+    """Return the joint sample and the descriptions of its outputs."""
     layer = materialize(sample, allow_unchecked_operators=allow_unchecked_operators)
     numbers = make_inputs(sample)
     declare: Any = paddle.static.data
@@ -176,8 +177,8 @@ def _trace(
         Input("input", Value(_dtype(each), tuple(each.shape)), f"tangent_{place}", "cpu", TANGENT)
         for place, each in zip(chosen, tangents, strict=True)
     ]
-    made = _sample(sample, "joint", kept, reader.ops, refs, [o.describe(sample) for o in outputs])
-    return made, outputs
+    joint = _sample(sample, "joint", kept, reader.ops, refs, [o.describe(sample) for o in outputs])
+    return joint, outputs
 
 
 def _tensors(results: Any) -> list[Any]:
@@ -221,7 +222,10 @@ def _sample(
 def _cut(
     joint: Sample, whole: Sample, outputs: Sequence[Output], num_forward: int
 ) -> tuple[Sample, Sample]:
-    """Return the forward part, which gives what the backward part takes, and that."""
+    """Split the joint graph into a forward part and a backward part.
+
+    Besides the original outputs, the forward part returns the values that the backward part needs.
+    """
     num_inputs = len(joint.inputs)
     refs = [ref.index for ref in joint.outputs]  # type: ignore[union-attr]
     is_forward = [False] * joint.num_ops
@@ -232,7 +236,8 @@ def _cut(
             is_forward[position] = True
             op = joint.ops[position]
             pending += [ref for ref in iterate_refs((op.args, op.kwargs)) if ref >= num_inputs]
-    for position, op in enumerate(joint.ops):  # what takes a tuple apart stays with its maker
+    # Keep tuple unpacking in the same part as the operator that returns the tuple.
+    for position, op in enumerate(joint.ops):
         if op.target == GETITEM:
             maker = next(iterate_refs(op.args)) - num_inputs
             is_forward[position] |= maker >= 0 and is_forward[maker]
@@ -243,13 +248,13 @@ def _cut(
                 if ref >= num_inputs and is_forward[ref - num_inputs]:
                     crossing[ref] = None
     saved = list(crossing)
-    named = [f"saved_{ref - num_inputs}" for ref in saved]
+    saved_names = [f"saved_{ref - num_inputs}" for ref in saved]
     texts = [each.describe(whole) for each in outputs]
     forward = _part(
         joint, whole, "forward", is_forward, True, {},
-        [*refs[:num_forward], *saved], [*texts[:num_forward], *(f"saved {n}" for n in named)],
+        [*refs[:num_forward], *saved], [*texts[:num_forward], *(f"saved {n}" for n in saved_names)],
     )  # fmt: skip
-    inputs = dict(zip(saved, named, strict=True))
+    inputs = dict(zip(saved, saved_names, strict=True))
     backward = _part(
         joint, whole, "backward", is_forward, False, inputs, refs[num_forward:],
         texts[num_forward:],
@@ -277,15 +282,15 @@ def _part(
     } | {ref for ref in gives if ref < num_inputs}
     if side:
         used |= {at for at, each in enumerate(joint.inputs) if each.statistics is not TANGENT}
-    taken = [*sorted(used), *saved]
-    order = [*taken, *(num_inputs + at for at in positions)]
+    input_refs = [*sorted(used), *saved]
+    order = [*input_refs, *(num_inputs + at for at in positions)]
     places = {ref: place for place, ref in enumerate(order)}
 
     def renumber(ref: int) -> Ref:
         return Ref(places[ref])
 
     inputs = []
-    for ref in taken:
+    for ref in input_refs:
         if ref < num_inputs:
             inputs.append(joint.inputs[ref])
             continue
@@ -317,7 +322,10 @@ def _check(
     seed: int,
     allow_unchecked_operators: bool,
 ) -> tuple[float, dict[str, dict[str, Any]]]:
-    """Run all graphs; return the worst tolerance, and what is known of saved tensors."""
+    """Run all graphs and compare them with eager.
+
+    Returns the largest tolerance `t` needed, and the statistics and data of the saved tensors.
+    """
     options: dict[str, Any] = {"allow_unchecked_operators": allow_unchecked_operators}
     numbers: dict[str, Any] = make_inputs(sample, seed)
     wanted = {each.index for each in outputs if each.kind == "gradient"}
@@ -359,8 +367,8 @@ def _check(
         ]
         second = materialize(backward, **options)(*arguments)
     worst = -math.inf
-    for found in (whole, [*first[:num_own], *second]):
-        for output, actual, wanted_tensor in zip(outputs, found, expected, strict=True):
+    for actual_outputs in (whole, [*first[:num_own], *second]):
+        for output, actual, wanted_tensor in zip(outputs, actual_outputs, expected, strict=True):
             t = _t_of(actual, wanted_tensor)
             if t > LARGEST_T:
                 raise differs(sample, output, t)
