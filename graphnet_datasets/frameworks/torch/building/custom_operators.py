@@ -1,12 +1,12 @@
-"""Custom operators that come with a sample: the one file of this library that runs such text.
+"""Execution of custom operator source code, in the only module that runs code from samples.
 
-It does so only where `materialize` was told `trust_remote_code=True`, only after everything else
-about the sample has been checked, only for operators that the graph calls, the operator table lacks
-and whose source has the recorded hash, and it logs the source before it runs it.
+Source code runs only with `trust_remote_code=True`, after all other checks of the sample, and only
+for custom operators that the graph calls and whose source has the recorded hash. The source is
+logged before it runs.
 
-The source defines functions and registers nothing. Each operator gets a namespace of its own, made
-of the hash of its definition: it can replace no operator of torch, of the program around it or of
-another sample.
+The source defines functions and registers nothing. Each operator is registered in its own
+namespace, named after a hash of its definition, so it cannot replace an operator of torch, of the
+calling program or of another sample.
 """
 
 from __future__ import annotations
@@ -24,21 +24,20 @@ from ....sample import CustomOperator, Sample
 from .entries import called_custom_operators
 
 FAKE_SUFFIX = "_fake"
-"""Ends the name of the function that says what the operator gives without computing it."""
+"""Suffix of the fake function, which computes result shapes without elements."""
 
 _PREFIX = "graphnet_"
 _logger = logging.getLogger("graphnet_datasets")
 _registered: dict[str, tuple[CustomOperator, Any]] = {}
-"""Operators that run in this process by namespace, with their definitions, which torch would drop
-otherwise."""
+"""Registered operators by namespace, with their definitions, which torch would otherwise free."""
 
 
 def check_trust(sample: Sample, *, trust_remote_code: bool) -> None:
-    """Refuse a sample whose custom operators may not run, or are not what was recorded.
+    """Reject custom operators that are not trusted or were modified.
 
     Raises:
-        UntrustedCodeError: the graph calls a custom operator without `trust_remote_code=True`, or
-            the source of one does not have the recorded hash.
+        UntrustedCodeError: If the graph calls a custom operator without `trust_remote_code=True`,
+            or its source does not have the recorded hash.
     """
     for operator in called_custom_operators(sample):
         if not trust_remote_code:
@@ -57,13 +56,13 @@ def check_trust(sample: Sample, *, trust_remote_code: bool) -> None:
 
 
 def register(sample: Sample, *, trust_remote_code: bool) -> Mapping[str, Any]:
-    """Run the source of each custom operator that the graph calls; return them by target.
+    """Run the source of each custom operator that the graph calls; return the operators by target.
 
-    An operator that runs in this process already, with the same definition, is not run again.
+    Operators already registered in this process with the same definition are reused.
 
     Raises:
-        UntrustedCodeError: as `check_trust`.
-        MaterializeError: a source cannot be run or does not define its operator.
+        UntrustedCodeError: As in `check_trust`.
+        MaterializeError: If a source fails to run or does not define its operator.
     """
     check_trust(sample, trust_remote_code=trust_remote_code)
     overloads = {}
@@ -72,16 +71,16 @@ def register(sample: Sample, *, trust_remote_code: bool) -> Mapping[str, Any]:
         if namespace not in _registered:
             _registered[namespace] = (operator, _run(operator, namespace, sample.id))
         overload = _registered[namespace][1]._opoverload
-        for target, each in sample.custom_operators_by_target.items():
-            if each is operator:
+        for target, custom in sample.custom_operators_by_target.items():
+            if custom is operator:
                 overloads[target] = overload
     return overloads
 
 
 def find_registered(overload: torch._ops.OpOverload) -> CustomOperator | None:
-    """Return the definition behind an operator that `register` made, None for any other."""
-    found = _registered.get(overload.namespace)
-    return None if found is None else found[0]
+    """Return the definition of an operator registered by `register`, or None."""
+    registration = _registered.get(overload.namespace)
+    return None if registration is None else registration[0]
 
 
 def _namespace(operator: CustomOperator) -> str:
@@ -119,7 +118,7 @@ def _run(operator: CustomOperator, namespace: str, sample_id: str) -> Any:
         fake = scope.get(name + FAKE_SUFFIX)
         if fake is not None:
             definition.register_fake(fake)
-    except Exception as error:  # the text may raise whatever it likes
+    except Exception as error:  # the source may raise any exception
         reason = f"{type(error).__name__}: {error}".rstrip(".")
         raise MaterializeError(
             f"The source of the custom operator `{operator.name}` of `{sample_id}` does not define "

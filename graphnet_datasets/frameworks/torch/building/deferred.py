@@ -1,10 +1,10 @@
-"""A `torch.fx.GraphModule` whose graph and text are made when somebody asks for them.
+"""A `torch.fx.GraphModule` that creates its graph and code on demand.
 
-`materialize` gives such modules. The first plain call runs the plan of the graph, step by step. A
-second call, and whatever else looks at the module (`.graph`, `.code`, `forward`, `torch.compile`,
-`torch.export`, tracing, copying, hooks), has the graph made first; from then on the module is a
-`GraphModule` like any other, with the `forward` that `torch.fx` printed. Who times calls has it
-made before (`settle`): a plan takes a fraction of a microsecond more for each operator.
+`materialize` returns such modules. The first plain call runs the plan step by step. A second call,
+or any other access (`.graph`, `.code`, `forward`, `torch.compile`, `torch.export`, tracing,
+copying, hooks), first creates the graph. The module is then an ordinary `GraphModule` with a
+`forward` printed by `torch.fx`. Benchmarks create the graph beforehand with `settle`, because a
+plan takes a fraction of a microsecond longer per operator.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _PLAN = "_graphnet_plan"
 _CALLED = "_graphnet_was_called"
 _MODULE = "_graphnet_module"
 _PLAIN = (torch.Tensor, torch.nn.Parameter, int, float, bool)
-"""Types of arguments of a plain call; anything else may follow what is called, and how."""
+"""Argument types of a plain call; other arguments may observe how the module runs."""
 
 _lock = threading.RLock()
 
 
 def make_deferred(plan: Plan, tensors: Mapping[str, torch.Tensor]) -> torch.fx.GraphModule:
-    """Return a module that runs `plan` and holds `tensors`, parameters and buffers, by name."""
+    """Return a module that runs `plan` and holds the parameters and buffers `tensors` by name."""
     module = torch.fx.GraphModule.__new__(torch.fx.GraphModule)
     torch.nn.Module.__init__(module)
     hold(module, plan, tensors).eval()
-    kind = type(module)  # of this module alone
+    kind = type(module)  # `GraphModule` creates a class for each module
     kind.__name__ = "GraphModule"
     for name, member in _TEMPORARY.items():
         setattr(kind, name, member)
@@ -47,7 +47,7 @@ def make_deferred(plan: Plan, tensors: Mapping[str, torch.Tensor]) -> torch.fx.G
 def hold(
     module: torch.nn.Module, plan: Plan, tensors: Mapping[str, torch.Tensor]
 ) -> torch.nn.Module:
-    """Return the module, which now holds the tensors and checks of a plan."""
+    """Register the tensors and checks of a plan on a module, and return the module."""
     if plan.checks is not None:
         module.add_module(CHECKS_NAME, plan.checks)
     for name, tensor in tensors.items():
@@ -59,9 +59,9 @@ def hold(
 
 
 def settle(module: Any) -> None:
-    """Make the graph of a module and its `forward`, where that was put off.
+    """Create the graph and `forward` of a module, if they were deferred.
 
-    >>> settle(torch.nn.ReLU())  # of any other module there is nothing to make
+    >>> settle(torch.nn.ReLU())  # other modules are unchanged
     """
     with _lock:
         plan = vars(module).get(_PLAN)
@@ -81,7 +81,7 @@ def settle(module: Any) -> None:
 
 @functools.cache
 def _state_names() -> frozenset[str]:
-    """Return what a `GraphModule` holds beside what every module does."""
+    """Return the attributes that a `GraphModule` has beyond those of every module."""
     blank = torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph())
     return frozenset(vars(blank).keys() - vars(torch.nn.Module()).keys())
 
@@ -100,7 +100,7 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
 def _plain_values(
     module: Any, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any] | None:
-    """Return the values of the inputs of a plain call, None of any other."""
+    """Return the input values of a plain call, or None for any other call."""
     if (
         modules._has_any_global_hook()
         or any(getattr(module, name) for name in _HOOKS)
@@ -110,12 +110,12 @@ def _plain_values(
         or torch.compiler.is_compiling()
     ):
         return None
-    found = bind(plan.placeholders, args, kwargs)
-    if not found or any(type(each) not in _PLAIN for each in found.values()):
+    values = bind(plan.placeholders, args, kwargs)
+    if not values or any(type(value) not in _PLAIN for value in values.values()):
         return None
     for index, name in plan.attributes.items():
-        found[index] = getattr(module, name)
-    return [found[index] for index in range(len(found))]
+        values[index] = getattr(module, name)
+    return [values[index] for index in range(len(values))]
 
 
 _HOOKS = (
@@ -131,20 +131,20 @@ def _getattr(self: Any, name: str) -> Any:
 
 
 class _Settling:
-    """An attribute of the class of one module that has its graph made, and is gone then.
+    """A class attribute of a single module that creates the module's graph and then removes itself.
 
-    Of the class alone it cannot tell the module: some of torch's tracers ask for
-    `type(module).forward`. So the class knows it, weakly.
+    Some tracers of torch read `type(module).forward`, without the module, so the class keeps a weak
+    reference to it.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __get__(self, module: Any, kind: type) -> Any:
-        found = _module_of(kind) if module is None else module
-        if found is None:
+        target_module = _module_of(kind) if module is None else module
+        if target_module is None:
             return getattr(torch.fx.GraphModule, self._name)
-        settle(found)
+        settle(target_module)
         return getattr(kind if module is None else module, self._name)
 
     def __set__(self, module: Any, value: Any) -> None:
@@ -169,4 +169,4 @@ _TEMPORARY: Mapping[str, Any] = {
         )
     },
 }  # fmt: skip
-"""What the class of a module has until it is settled."""
+"""Class attributes of a module until its graph is created."""

@@ -1,4 +1,4 @@
-"""The table's entry of every operator of a sample, and what stands for one that it lacks."""
+"""Operator table entries of a sample's operators, including its custom operators."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ..operators import Operator, lookup
 
 
 def custom_operator_of(sample: Sample, op: Op) -> CustomOperator | None:
-    """Return the custom operator that an operator calls, None where it calls another."""
+    """Return the custom operator that an op calls, or None."""
     return sample.custom_operators_by_target.get(op.target)
 
 
 def called_custom_operators(sample: Sample) -> tuple[CustomOperator, ...]:
-    """Return the custom operators that the graph calls, each once, in order of their first call."""
-    found = (custom_operator_of(sample, op) for op in sample.ops)
-    return tuple(dict.fromkeys(each for each in found if each is not None))
+    """Return the distinct custom operators of the graph, in order of first call."""
+    operators = (custom_operator_of(sample, op) for op in sample.ops)
+    return tuple(dict.fromkeys(operator for operator in operators if operator is not None))
 
 
 def entry_of(sample: Sample, op: Op) -> Operator:
-    """Return the table's entry of an operator, or an entry that says what a custom one is.
+    """Return the table entry of an op, or an entry created for its custom operator.
 
-    An entry of a custom operator cannot be resolved: see `custom_operators`.
+    The entry of a custom operator cannot be resolved; see `custom_operators`.
 
     Raises:
-        UnknownOperatorError: it is neither.
+        UnknownOperatorError: If the op is neither in the table nor a custom operator.
     """
     custom = custom_operator_of(sample, op)
     if custom is not None:
@@ -34,11 +34,11 @@ def entry_of(sample: Sample, op: Op) -> Operator:
 
 
 def entries_of(sample: Sample) -> tuple[Operator, ...]:
-    """Return the entry of each operator, in order.
+    """Return the entry of each op, in order.
 
     Raises:
-        UnknownOperatorError: an operator is not in the table, and its source does not come with the
-            sample; the message says where it stands.
+        UnknownOperatorError: If an op is neither in the table nor a custom operator; the message
+            names its position.
     """
     known = _KNOWN.get(sample)
     if known is not None:
@@ -55,4 +55,4 @@ def entries_of(sample: Sample) -> tuple[Operator, ...]:
 
 
 _KNOWN = PerSample[tuple[Operator, ...]]()
-"""The entries of samples that were asked for: each is looked through several times."""
+"""Cached entries per sample, since each sample is examined several times."""

@@ -1,8 +1,8 @@
-"""From the arguments of a sample to arguments of `torch.fx`, which prints them into Python text.
+"""Conversion of a sample's arguments to `torch.fx` arguments, which fx prints as Python code.
 
-What reaches fx here is a node, None, a bool, a 64-bit integer, a float (fx knows `inf` and `nan`),
-a finite complex number, printable text, or one of torch's own constants; every one of these prints
-as a literal that stands for itself.
+Only safe values are passed to fx: nodes, None, bools, 64-bit integers, floats (fx prints `inf` and
+`nan`), finite complex numbers, printable strings and torch's own constants. Each of them prints as
+a literal of itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..text.constants import CONSTANTS
 _DEVICE_TEXT = re.compile(r"(cpu|cuda|hpu|ipu|maia|meta|mps|mtia|npu|xla|xpu)(:\d{1,4})?\Z")
 
 _PLAIN = frozenset((int, float, bool, type(None), type(Ellipsis)))
-"""Types of arguments that are given on as they are."""
+"""Argument types that are passed on unchanged."""
 
 _CONSTANTS: dict[Named, Any] = {
     named: getattr(torch, text.removeprefix("torch."))
@@ -34,12 +34,12 @@ _CONSTANTS: dict[Named, Any] = {
 def to_fx(
     arg: Arg, value_of: Callable[[int], Any], device: torch.device, *, is_device: bool = False
 ) -> Any:
-    """Return `arg` with `value_of(index)` for each reference and torch's own constants.
+    """Convert `arg`, with `value_of(index)` for each reference and torch's constants for names.
 
-    Every device becomes `device`; `is_device` says that text in this place names a device too.
+    Every device becomes `device`. With `is_device`, a string may name a device too.
 
     Raises:
-        MaterializeError: the argument has no meaning in torch, or cannot be printed safely.
+        MaterializeError: If torch has no such argument, or it cannot be printed safely.
 
     >>> to_fx(ListArg((1, Named("device", "cuda:0"))), lambda index: None, torch.device("cpu"))
     [1, device(type='cpu')]
@@ -69,12 +69,12 @@ def to_fx(
 
 
 def autocast_arguments(args: tuple[Any, ...], device: torch.device) -> tuple[Any, ...]:
-    """Return the arguments of an autocast region that follows `device`.
+    """Return the arguments of an autocast region moved to `device`.
 
-    A region without a dtype keeps the default of the device that it was captured on.
+    Without an explicit dtype, the region uses the default dtype of the device it was captured on.
 
     Raises:
-        MaterializeError: the region names no type of device.
+        MaterializeError: If the region names no device type.
 
     >>> autocast_arguments(("cuda", None, True, None), torch.device("cpu"))
     ('cpu', torch.float16, True, None)

@@ -1,7 +1,7 @@
-"""The calls of a graph, resolved and checked, before `torch.fx` makes nodes and text of them.
+"""Resolved and checked calls of a graph, from which a `torch.fx` graph can be made.
 
-Making a `torch.fx.Graph`, printing it and compiling what was printed takes several times as long as
-all else that `materialize` does. A plan can be run once as it is, and says how to make the graph.
+Creating a `torch.fx.Graph`, printing it and compiling the code takes several times as long as the
+rest of `materialize`. A plan can run directly, and can create the graph later.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .run_checks import NAME as CHECKS_NAME
 from .run_checks import SizeChecks
 
 _LITERALS = frozenset((int, float, bool, type(None), str, torch.dtype, torch.device))
-"""Types of arguments that hold no others; of these it is known at a glance."""
+"""Argument types that contain no references."""
 
 
 class Step(NamedTuple):
-    """One call: `call_function` of a callable, or `call_method` of a name.
+    """One call: `call_function` of a callable, or `call_method` of a method name.
 
-    A `Ref` in its arguments stands for a value of the sample, however deep it lies in them.
+    Each `Ref` in the arguments, at any depth, refers to a value of the sample.
     """
 
     kind: str
@@ -36,11 +36,11 @@ class Step(NamedTuple):
 
 @dataclasses.dataclass(slots=True)
 class Plan:
-    """What a graph takes, calls and gives, by the numbers of the sample's values.
+    """Inputs, calls and outputs of a graph, in terms of the sample's value indices.
 
-    `placeholders` and `attributes` are names by value: what a call is given, and what the module
-    holds. `dying` are the values that nothing needs after each step. `checks` look at the operands
-    of some steps before they are taken.
+    `placeholders` and `attributes` map value indices to names of arguments and module attributes.
+    `dying` lists the values whose last use is each step. `checks` examine the operands of some
+    steps before the call.
     """
 
     placeholders: Mapping[int, str]
@@ -51,7 +51,7 @@ class Plan:
     checks: SizeChecks | None = None
 
     def make_graph(self) -> torch.fx.Graph:
-        """Return the graph: a node for each value in their order, and one for each check."""
+        """Return the graph, with a node for each value in order and for each check."""
         graph = torch.fx.Graph()
         nodes: list[Any] = [None] * (len(self.placeholders) + len(self.attributes))
         for index, name in self.placeholders.items():
@@ -62,12 +62,12 @@ class Plan:
         for position, (kind, target, args, kwargs) in enumerate(self.steps):
             operands = fill(args, nodes), fill(dict(kwargs), nodes)
             if target is operator.pow and _is_negative(operands[0][0]):
-                # fx prints `-2 ** x`, which Python reads as `-(2 ** x)`.
+                # fx prints `-2 ** x`, which Python parses as `-(2 ** x)`.
                 base = graph.call_function(operator.neg, (-operands[0][0],))
                 operands = (base, *operands[0][1:]), operands[1]
             if position in checked:
                 graph.call_module(CHECKS_NAME, (position, *operands))
-            # Of operands given at once torch looks at each, in search of symbols.
+            # Passing operands to `create_node` would make torch search each of them for symbols.
             node = graph.create_node(kind, target)
             node.args, node.kwargs = operands
             nodes.append(node)
@@ -75,27 +75,27 @@ class Plan:
         return graph
 
     def run(self, values: list[Any]) -> Any:
-        """Return the outputs; `values` are those of the inputs in their order, which it forgets.
+        """Run the plan on the input values, in order, and return the outputs.
 
-        The calls are those that the text of the graph makes, in the same order, and each value is
-        let go of after its last use, as there.
+        The calls and their order match the printed code of the graph. Values are released after
+        their last use, which clears entries of `values`.
         """
         checks, checked = self.checks, self._checked()
         for position, (kind, target, args, kwargs) in enumerate(self.steps):
-            given = [
+            operands = [
                 values[arg.index]
                 if type(arg) is Ref
                 else (arg if type(arg) in _LITERALS else fill(arg, values))
                 for arg in args
             ]
-            named = fill(kwargs, values) if kwargs else kwargs
+            keywords = fill(kwargs, values) if kwargs else kwargs
             if checks is not None and position in checked:
-                checks(position, tuple(given), dict(named))
+                checks(position, tuple(operands), dict(keywords))
             if kind == "call_method":
-                values.append(getattr(given[0], target)(*given[1:], **named))
+                values.append(getattr(operands[0], target)(*operands[1:], **keywords))
             else:
-                values.append(target(*given, **named))
-            del given, named
+                values.append(target(*operands, **keywords))
+            del operands, keywords
             for index in self.dying[position]:
                 values[index] = None
         return fill(self.outputs, values)
@@ -109,7 +109,7 @@ def _is_negative(arg: Any) -> bool:
 
 
 def fill(arg: Any, values: Sequence[Any]) -> Any:
-    """Return new nested arguments with values in the places of references.
+    """Return a copy of nested arguments with each reference replaced by its value.
 
     >>> fill((Ref(1), [slice(0, Ref(0))]), ("a", "b"))
     ('b', [slice(0, 'a', None)])
@@ -131,7 +131,7 @@ def fill(arg: Any, values: Sequence[Any]) -> Any:
 def bind(
     names: Mapping[int, str], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[int, Any] | None:
-    """Return the arguments of a call by value, None where they do not fit the names.
+    """Map value indices to the arguments of a call, or return None if they do not match the names.
 
     >>> bind({0: "input_0", 2: "input_1"}, (5,), {"input_1": 6})
     {0: 5, 2: 6}
@@ -141,9 +141,9 @@ def bind(
     if len(args) + len(kwargs) != len(names):
         return None
     rest = list(names.items())
-    found = {index: arg for (index, _), arg in zip(rest, args, strict=False)}
+    arguments = {index: arg for (index, _), arg in zip(rest, args, strict=False)}
     for index, name in rest[len(args) :]:
         if name not in kwargs:
             return None
-        found[index] = kwargs[name]
-    return found
+        arguments[index] = kwargs[name]
+    return arguments

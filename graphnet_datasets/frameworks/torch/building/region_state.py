@@ -1,4 +1,4 @@
-"""The state of the process that regions change, put back where a graph fails inside one."""
+"""Process state that regions change, restored when a graph fails inside a region."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _DEVICE_TYPES = ("cpu", "cuda")
 
 
 class RestoringModule(torch.fx.GraphModule):
-    """A graph with regions: a call that raises leaves autocast, grad and vmap as they were.
+    """A graph with regions that restores autocast, grad and vmap state when a call raises.
 
-    The graph itself opens and closes its regions by operators, without `try`, as it was captured.
+    The captured graph opens and closes its regions with operators, without `try`.
     """
 
-    # Of this frame alone nothing is compiled: the graph inside is. What it calls itself is left out
-    # as a whole, and there is no context manager, whose frame a compiler would look at.
+    # Only this frame is excluded from compilation; the graph inside is compiled. Helper functions
+    # are excluded entirely, and a context manager is avoided because its frame would be compiled.
     @torch._dynamo.disable(fn=None, recursive=False)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         before = _take_state()  # pyright: ignore[reportCallIssue]
@@ -32,7 +32,7 @@ class RestoringModule(torch.fx.GraphModule):
 
 @contextlib.contextmanager
 def restored_if_it_fails() -> Iterator[None]:
-    """Restore autocast, grad and vmap if the body raises."""
+    """Restore autocast, grad and vmap state if the body raises."""
     before = _State()
     try:
         yield
@@ -92,9 +92,9 @@ def _autocast_nesting() -> int:
 
 
 def _leave_inference_modes(traceback: TracebackType | None) -> None:
-    """Close the guards that the frames of a failed call hold, the innermost first.
+    """Exit the inference-mode guards in the frames of a failed call, innermost first.
 
-    Torch has no other way to set the mode than the guard that changed it.
+    The mode can only be changed through the guard that set it.
     """
     frames = []
     while traceback is not None:

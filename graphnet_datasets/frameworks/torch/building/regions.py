@@ -1,7 +1,7 @@
 """Regions that a graph opens and closes (autocast, vmap, inference mode, grad mode).
 
-They change the state of the process, so a graph that leaves one open would change how everything
-after it runs; such a graph is refused before it runs.
+Regions change process state. A graph that leaves a region open would affect all later code, so it
+is rejected before it runs.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _LOG_USAGE = "torch._C._log_api_usage_once"
 
 
 def has_regions(sample: Sample) -> bool:
-    """Tell whether a sample opens a region or sets the grad mode."""
+    """Return whether a sample opens a region or sets the grad mode."""
     return any(entry.name in PAIRS or entry.name == GRAD_MODE for entry in entries_of(sample))
 
 
 def check_regions(sample: Sample) -> None:
-    """Check that every region is closed, innermost first, and that grad mode is set in pairs.
+    """Check that regions are closed in reverse order, and that grad mode is set in pairs.
 
     Raises:
-        MaterializeError: a region stays open or is closed without having been opened.
+        MaterializeError: If a region stays open or is closed without being opened.
     """
     pairing = pair(sample)
     for position in pairing.misplaced:
@@ -47,7 +47,7 @@ def check_regions(sample: Sample) -> None:
 
 
 class Regions:
-    """Opens and closes regions while a graph is walked, and closes what a failed walk left open."""
+    """Opens and closes regions during a walk, and closes those that a failed walk left open."""
 
     def __init__(self) -> None:
         self._opened: list[tuple[str, Any]] = []
@@ -66,11 +66,11 @@ class Regions:
 
     @property
     def is_open(self) -> bool:
-        """Whether a region is open, in which operators may mean something else."""
+        """Whether a region is open, which may change what operators do."""
         return bool(self._opened)
 
     def call(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a state operator and remember what it opened or closed."""
+        """Call a state operator and record the region it opened or closed."""
         if operator.name == _LOG_USAGE:
             return None
         result = resolve(operator)(*args, **kwargs)

@@ -1,9 +1,9 @@
-"""What a materialized graph looks at while it runs: sizes that elements decide.
+"""Checks of data-dependent sizes while a materialized graph runs.
 
-Before a run it is known how large most values are. The rest follows from elements (`bincount`, a
-number that `item` takes out of a tensor, what is made of either), and what a sample records of
-those may be false. So before each operator of which only a run tells the sizes there is a check,
-which knows the operands and finds out what the operator would take, again without taking it.
+Most sizes are known before a run. The others depend on elements (`bincount`, a number returned by
+`item`, and results computed from them), and the sizes recorded in the sample may be false. A check
+runs before each operator with such sizes: it computes the memory that the operator would need for
+its actual operands, without allocating it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from ..walking.working_memory import workspace_bytes
 from .entries import custom_operator_of
 
 NAME = "size_checks"
-"""The submodule of a materialized module that holds its checks, where it has any."""
+"""Name of the submodule of a materialized module that holds its checks, if it has any."""
 
 _MOST_REMEMBERED = 4096
 _MOST_GROWTH = 24
-"""Bytes that `unique` and its kin give at most for each element: its value and two indices."""
+"""Maximum result bytes per element of `unique` and similar operators: a value and two indices."""
 _FINDERS = frozenset({"nonzero", "nonzero_numpy", "argwhere", "where"})
 
 
@@ -52,7 +52,7 @@ class _Call:
 
 
 class _Live:
-    """What the unsettled values of one run take."""
+    """Memory of the unsettled values of one run."""
 
     def __init__(self) -> None:
         self.num_bytes = 0
@@ -60,11 +60,11 @@ class _Live:
         self._known: set[int] = set()
 
     def promise(self, call: _Call, num_bytes: int) -> None:
-        """Count what a call will give until it is seen, or nothing uses it any more."""
+        """Count the expected result of a call until it is seen or has passed its last use."""
         self._promised[call.value] = (call.last_use, num_bytes)
 
     def promised(self) -> int:
-        """Return the bytes of what was given since and has not been seen."""
+        """Return the bytes of expected results that have not been seen."""
         return sum(num_bytes for _, num_bytes in self._promised.values())
 
     def see(self, call: _Call, operands: Any) -> None:
@@ -89,10 +89,11 @@ class _Live:
 
 
 class SizeChecks(torch.nn.Module):
-    """Called in a graph before each operator that only a run tells the sizes of.
+    """Module that is called before each operator whose sizes are known only at run time.
 
-    Raises, when it is called:
-        MemoryLimitError, TimeLimitError: the operator would take more than the limits.
+    Raises:
+        MemoryLimitError: If the operator would exceed the memory limit.
+        TimeLimitError: If the operator would exceed the time limit.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class SizeChecks(torch.nn.Module):
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """The operators that are checked, by their place in the sample."""
+        """Positions of the checked operators in the sample."""
         return tuple(self._calls)
 
     def forward(self, position: int, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -164,9 +165,9 @@ class SizeChecks(torch.nn.Module):
         self, operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> int:
         if data_sized(operator):
-            found = _told_by_elements(operator.packet_name, args, kwargs)
-            if found is not None:
-                return found
+            num_bytes = _told_by_elements(operator.packet_name, args, kwargs)
+            if num_bytes is not None:
+                return num_bytes
         key = _key(operator, args, kwargs)
         if key is not None and key in self._found:
             return self._found[key]
@@ -184,7 +185,7 @@ _threads = threading.local()
 
 
 def _of_this_thread(checks: SizeChecks, *, is_new: bool) -> _Live:
-    """Return what is known of the run of `checks` that is under way in this thread."""
+    """Return the memory record of this thread's current run of `checks`."""
     known = getattr(_threads, "live", None)
     if is_new or known is None or known[0]() is not checks:
         known = _threads.live = (weakref.ref(checks), _Live())
@@ -193,11 +194,11 @@ def _of_this_thread(checks: SizeChecks, *, is_new: bool) -> _Live:
 
 def _leaves(operands: Any) -> Iterator[Any]:
     if isinstance(operands, tuple | list):
-        for each in operands:
-            yield from _leaves(each)
+        for item in operands:
+            yield from _leaves(item)
     elif isinstance(operands, dict):
-        for each in operands.values():
-            yield from _leaves(each)
+        for item in operands.values():
+            yield from _leaves(item)
     elif isinstance(operands, slice):
         yield from (operands.start, operands.stop, operands.step)
     else:
@@ -205,7 +206,7 @@ def _leaves(operands: Any) -> Iterator[Any]:
 
 
 def _key(operator: Operator, args: Any, kwargs: Any) -> Hashable | None:
-    """Return what decides the size of a result, None where it may be elements."""
+    """Return a key that determines the result size, or None if elements may affect it."""
     parts: list[Any] = [operator.name]
     for leaf in _leaves((args, kwargs)):
         if isinstance(leaf, torch.Tensor):
@@ -220,20 +221,20 @@ def _key(operator: Operator, args: Any, kwargs: Any) -> Hashable | None:
 
 
 def _told_by_elements(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
-    """Return the bytes of a result that the elements of an operand count, None if they do not."""
+    """Return the result bytes determined by elements of an operand, or None if they are not."""
     names = {
         "bincount": ("input", "weights", "minlength"),
         "one_hot": ("tensor", "num_classes"),
     }[name]
-    given = dict(zip(names, args, strict=False)) | dict(kwargs)
-    first = given.get(names[0], given.get("self"))
+    arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
+    first = arguments.get(names[0], arguments.get("self"))
     if not isinstance(first, torch.Tensor):
         return None
     length = int(_largest(first)) + 1
     if name == "bincount":
-        fixed = given.get("minlength") or 0
+        fixed = arguments.get("minlength") or 0
         return 8 * max(length, fixed if isinstance(fixed, int) else 0)
-    fixed = given.get("num_classes", -1)
+    fixed = arguments.get("num_classes", -1)
     return None if type(fixed) is int and fixed > 0 else 8 * first.numel() * max(length, 0)
 
 
@@ -248,7 +249,7 @@ def _fake_bytes(
     time_limit_s: float | None,
     sample_id: str,
 ) -> int | None:
-    """Return the bytes of what an operator would give, None where that cannot be found out."""
+    """Return the bytes of an operator's result computed on fake tensors, or None if that fails."""
     leaves, structure = pytree.tree_flatten((tuple(args), dict(kwargs)))
     if not any(isinstance(leaf, int | torch.Tensor | slice) for leaf in leaves):
         return 0
@@ -259,21 +260,21 @@ def _fake_bytes(
             fakes = [
                 _fake(leaf, mode) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves
             ]
-            keys = {each.untyped_storage()._cdata for each in tensors_in(fakes)}
+            keys = {tensor.untyped_storage()._cdata for tensor in tensors_in(fakes)}
             fake_args, fake_kwargs = pytree.tree_unflatten(fakes, structure)
             with mode:
                 result = resolve(operator)(*fake_args, **fake_kwargs)
             return _bytes_of(result, keys)
         except GraphNetError:
             raise
-        except Exception as error:  # whichever torch has for an element that it lacks
+        except Exception as error:  # torch raises various exceptions for unknown elements
             refuse_overflow(error)
             return None
 
 
 def _fake(tensor: torch.Tensor, mode: ConfinedFakeMode) -> torch.Tensor:
     plain = tensor.detach()
-    if plain.numel() == 1:  # it may stand where a number is asked for
+    if plain.numel() == 1:  # operators may use its element as a number
         constant = plain.cpu() if plain.dim() == 0 else plain
         return mode.fake_tensor_converter.from_real_tensor(
             mode, constant, make_constant=constant.device.type == "cpu"
@@ -285,7 +286,7 @@ def _fake(tensor: torch.Tensor, mode: ConfinedFakeMode) -> torch.Tensor:
 
 
 def _bytes_of(result: Any, keys: set[int]) -> int | None:
-    """Return the bytes of the storages of a result besides those of the operands."""
+    """Return the bytes of storages of a result that are not shared with operands."""
     total = 0
     seen = set(keys)
     for tensor in tensors_in(result):
@@ -300,7 +301,7 @@ def _bytes_of(result: Any, keys: set[int]) -> int | None:
 
 
 def _most_bytes(operator: Operator, args: Any, kwargs: Any) -> int:
-    """Return what operators that pick elements of their operands give at most."""
+    """Return an upper bound of the result bytes of operators that select elements."""
     tensors = list(tensors_in((args, kwargs)))
     count = sum(tensor.numel() for tensor in tensors)
     if operator.packet_name in _FINDERS:

@@ -1,4 +1,4 @@
-"""Which values of a sample are Python numbers or shapes and not tensors."""
+"""Detection of values that are Python numbers or shapes, not tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SHAPES = words(
 
 
 def find_scalars(sample: Sample) -> frozenset[int]:
-    """Return the values that are Python numbers, or tuples of them, whatever the inputs hold.
+    """Return the indices of values that are Python numbers, or tuples of numbers.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> tensor = Input("input", Value("float32", (2, 3)))
@@ -44,7 +44,9 @@ def find_scalars(sample: Sample) -> frozenset[int]:
     if known is not None:
         return known
     numbers = {
-        index for index, each in enumerate(sample.inputs) if each.role in ("symbol", "scalar")
+        index
+        for index, graph_input in enumerate(sample.inputs)
+        if graph_input.role in ("symbol", "scalar")
     }
     for position, (op, operator) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
         if _gives_number(op, operator, numbers):
@@ -53,7 +55,7 @@ def find_scalars(sample: Sample) -> frozenset[int]:
 
 
 _KNOWN = PerSample[frozenset[int]]()
-"""What was found in samples: each is looked through several times."""
+"""Cached results per sample, since each sample is examined several times."""
 
 
 def _gives_number(op: Op, operator: Operator, numbers: set[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Which operators of a sample may run in the caller's process, found before anything is built."""
+"""Checks of which operators may run in the caller's process, before anything is built."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _ATEN = "torch.ops.aten."
 _WITHOUT_CONSTANTS = frozenset((Ref, int, float, bool, type(None)))
 _QUANTIZED = frozenset({"quint8", "qint8", "qint32"})
 _ENUMERATED = {"ScalarType": "dtype", "Layout": "layout", "MemoryFormat": "memory_format"}
-"""Arguments that ATen takes as plain integers and looks up in tables without a bounds check."""
+"""Enumerations that ATen takes as plain integers and uses as indices without a bounds check."""
 
 
 def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
-    """Check that a sample calls checked operators alone, on operands that those check.
+    """Check that a sample only calls checked operators, on operands that they check.
 
     Raises:
-        UncheckedOperatorError: it calls another, or makes sparse or quantized tensors, and
-            `allow_unchecked_operators` is false.
-        MaterializeError: a dtype, layout or memory format is given as something else.
+        UncheckedOperatorError: If it calls an unchecked operator, or creates sparse or quantized
+            tensors, and `allow_unchecked_operators` is false.
+        MaterializeError: If a dtype, layout or memory format is passed as another type.
     """
     for position, (op, operator) in enumerate(zip(sample.ops, entries_of(sample), strict=True)):
         if custom_operator_of(sample, op) is not None:
@@ -38,8 +38,8 @@ def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
         if operator.name.startswith(_ATEN):
             check_call_constants(op, operator, _place(sample, position))
     if not allow_unchecked_operators:
-        for name, each in zip(sample.input_names, sample.inputs, strict=True):
-            if each.value.dtype in _QUANTIZED:
+        for name, graph_input in zip(sample.input_names, sample.inputs, strict=True):
+            if graph_input.value.dtype in _QUANTIZED:
                 raise UncheckedOperatorError(
                     refusal(f"Input `{name}` of `{sample.id}`", "is a quantized tensor")
                 )
@@ -50,7 +50,7 @@ def _place(sample: Sample, position: int) -> str:
 
 
 def why_unchecked(op: Op, operator: Operator) -> str:
-    """Return why a call may not run in any process, "" if it may.
+    """Return why a call may not run in the caller's process, or "" if it may.
 
     >>> from ..operators import lookup
     >>> why_unchecked(Op("torch.relu"), lookup("torch.relu"))
@@ -96,17 +96,17 @@ def _constants(op: Op) -> Iterator[Named]:
 
 
 def check_call_constants(op: Op, operator: Operator, where: str) -> None:
-    """Check that dtypes, layouts and memory formats of an ATen call are constants of their kind.
+    """Check that dtypes, layouts and memory formats of an ATen call are constants of that kind.
 
     Raises:
-        MaterializeError: one is a number, a text or a tensor; the message begins with `where`.
+        MaterializeError: If one is a number, string or tensor; the message begins with `where`.
     """
     if not operator.name.startswith(_ATEN):
         return
     by_name, by_position = _enumerated(operator)
-    given: list[tuple[str, Arg]] = list(op.kwargs)
-    given += [(by_position[i], arg) for i, arg in enumerate(op.args) if i in by_position]
-    for name, arg in given:
+    arguments: list[tuple[str, Arg]] = list(op.kwargs)
+    arguments += [(by_position[i], arg) for i, arg in enumerate(op.args) if i in by_position]
+    for name, arg in arguments:
         kind = by_name.get(name)
         if kind and isinstance(arg, (Ref, bool, int, float, complex, str)):
             raise MaterializeError(f"{where} has a `{name}` that is not a {kind} of torch.")
@@ -116,7 +116,7 @@ def check_call_constants(op: Op, operator: Operator, where: str) -> None:
 def _enumerated(operator: Operator) -> tuple[dict[str, str], dict[int, str]]:
     """Return the enumerated arguments of an ATen operator, by name and by position.
 
-    Where overloads differ, a position counts if none of them takes a number or a tensor there.
+    A position counts only if no overload takes a number or tensor there.
     """
     try:
         target = resolve(operator)
@@ -128,7 +128,7 @@ def _enumerated(operator: Operator) -> tuple[dict[str, str], dict[int, str]]:
         schemas = [target._schema]  # type: ignore[attr-defined]
     by_name: dict[str, str] = {}
     by_position: dict[int, str] = {}
-    others: set[int] = set()
+    other_positions: set[int] = set()
     for schema in schemas:
         for position, argument in enumerate(schema.arguments):
             kind = _kind_of(str(argument.real_type))
@@ -136,8 +136,10 @@ def _enumerated(operator: Operator) -> tuple[dict[str, str], dict[int, str]]:
                 by_name[argument.name] = kind
                 by_position.setdefault(position, argument.name)
             elif not argument.kwarg_only:
-                others.add(position)
-    return by_name, {at: name for at, name in by_position.items() if at not in others}
+                other_positions.add(position)
+    return by_name, {
+        place: name for place, name in by_position.items() if place not in other_positions
+    }
 
 
 def _kind_of(type_name: str) -> str | None:
