@@ -1,9 +1,9 @@
-"""What is compared before a checked operator of paddle is called: kinds, numbers, shapes, values.
+"""Checks of operands before a checked Paddle operator is called.
 
-The same guards stand before kernels that run and before rules that infer shapes, since both end the
-process on operands that they do not expect. What follows from dtypes, shapes and literals is
-compared once for each form of a call; elements, which only some operators depend on, every time.
-The guards are left out where a sample runs in a process of its own.
+Both Paddle's kernels and its shape inference rules crash the process on unexpected operands, so the
+same guards protect both. Properties of dtypes, shapes and literals are checked once per call form.
+Elements are checked on every call, but only for the few operators that depend on them. Samples that
+run in a process of their own are not guarded.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ Check = Callable[[Sequence[Any]], None]
 
 
 class Guarded:
-    """Calls an operator after comparing its operands; see the module's text.
+    """Callable that checks an operator's operands before it calls the operator.
 
     Raises, when it is called:
-        MaterializeError: an operand is of another kind, or does not fit the others.
-        MemoryLimitError: numbers would be built that no graph needs.
+        MaterializeError: an operand has an unsupported kind or is inconsistent with the others.
+        MemoryLimitError: the result would be larger than any graph needs.
     """
 
     __slots__ = (
@@ -96,7 +96,8 @@ class Guarded:
         return self.call(*args, **kwargs)
 
     def _is_known(self, given: Sequence[Any]) -> bool:
-        """Tell whether a call of this form was compared last; a plan's literals stay the same."""
+        """Return whether the previous call had the same form. The literals of a plan do not
+        change."""
         if self._forms is None or len(given) != len(self._forms):
             return False
         return all(
@@ -105,7 +106,8 @@ class Guarded:
         )
 
     def _read(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments with numbers in the place of tensors that stand for literals."""
+        """Return the arguments with tensors replaced by numbers where the operator expects
+        literals."""
         numbers = self._numbers
         if not any(_holds_tensor(given[at]) for at in numbers if at < len(given)):
             return given
@@ -120,20 +122,21 @@ class Guarded:
 
 
 def _form(arg: Any) -> Any:
-    """Return what tells two arguments apart whose forms differ; equal ones need no second check."""
+    """Return a key for the checks of an argument; arguments with equal keys are checked only
+    once."""
     if isinstance(arg, paddle.Tensor):
         return arg.dtype, arg.shape
     if isinstance(arg, (list, tuple)):
         return [_form(item) for item in arg]
     if is_tensor(arg):
-        return object()  # a value of a program: it equals nothing
+        return object()  # a program value never compares equal
     if isinstance(arg, slice):
-        return [_form(each) for each in (arg.start, arg.stop, arg.step)]
+        return [_form(bound) for bound in (arg.start, arg.stop, arg.step)]
     return arg.__class__, arg
 
 
 def _holds_any(arg: Any) -> bool:
-    """Tell whether something is a tensor or a value of a program, or holds one."""
+    """Return whether the argument is or contains a tensor or a program value."""
     if isinstance(arg, slice):
         arg = (arg.start, arg.stop, arg.step)
     return any(map(_holds_any, arg)) if isinstance(arg, (list, tuple)) else is_tensor(arg)
@@ -151,20 +154,20 @@ def _plain(name: str) -> str:
 
 @functools.cache
 def _numbers_of(name: str) -> dict[int, str]:
-    """Return the kinds, by position, of arguments that are numbers or tensors that give them."""
+    """Return the kinds, by position, of arguments that accept numbers or tensors of numbers."""
     kinds = enumerate(KINDS.get(name, ()))
     return {at: kind for at, kind in kinds if "t" in kind and set(kind) & _NUMBERS}
 
 
 @functools.cache
 def _value_checks(name: str) -> tuple[Check, ...]:
-    """Return the checks that read elements of an operator's arguments."""
-    plain, found = _plain(name), []
+    """Return the checks that read the elements of an operator's arguments."""
+    plain, checks = _plain(name), []
     if plain in VALUE_CHECKS:
-        found.append(VALUE_CHECKS[plain])
+        checks.append(VALUE_CHECKS[plain])
     if plain in DIVIDING:
-        found.append(check_divisor)
-    return tuple(found)
+        checks.append(check_divisor)
+    return tuple(checks)
 
 
 def _lowest(plain: str) -> int:
@@ -215,11 +218,11 @@ def _check_of(name: str) -> Check:
 
 
 def _check_operands(args: Sequence[Any]) -> None:
-    """Refuse tensors of more elements than 32 bits count, which many kernels count by."""
+    """Raise if a tensor has too many elements for kernels with 32-bit indices."""
     for arg in args:
-        for each in arg if isinstance(arg, (list, tuple)) else (arg,):
-            if is_tensor(each):
-                check_elements(each.shape)
+        for item in arg if isinstance(arg, (list, tuple)) else (arg,):
+            if is_tensor(item):
+                check_elements(item.shape)
 
 
 def _check_integers(name: str, arg: Any) -> None:
@@ -239,7 +242,7 @@ def _check_integers(name: str, arg: Any) -> None:
 
 
 def _check_counts(names: Sequence[str], args: Sequence[Any], lowest: int) -> None:
-    """Compare windows, steps and sizes with what any tensor has room for."""
+    """Check windows, strides and sizes against the tensor's rank and global limits."""
     rank = _rank(args[0]) or 0
     for name, arg in zip(names, args, strict=True):
         if name in _STEPS and isinstance(arg, (list, tuple)):
@@ -268,7 +271,8 @@ def _rank(tensor: Any) -> int | None:
 
 
 def _check_one_dtype(args: Sequence[Any]) -> None:
-    """What writes into its operand is not cast: programs that would cast it end the process."""
+    """Raise if the dtypes of an in-place call differ: casting the operand would crash the
+    process."""
     dtypes = {str(arg.dtype) for arg in args if is_tensor(arg)}
     if len(dtypes) > 1:
         raise MaterializeError(

@@ -1,4 +1,4 @@
-"""What is compared by shape before operators of paddle that pick elements."""
+"""Argument checks for Paddle's indexing operators."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def dtype_name(tensor: Any) -> str:
 
 
 def check_indices(indices: Any) -> None:
-    """Refuse indices that are not 32 or 64 bits wide.
+    """Raise unless the indices are int32 or int64.
 
     Raises:
-        MaterializeError: their dtype is another.
+        MaterializeError: the indices have another dtype.
     """
     if is_tensor(indices) and dtype_name(indices) not in _INTEGERS:
         raise MaterializeError(f"has indices of {dtype_name(indices)}.")
@@ -53,7 +53,7 @@ def _check_unique(args: Sequence[Any]) -> None:
     _check_index_dtype(args[5])
     if len(axes) > 1 or (shape is not None and 0 in shape):
         raise MaterializeError(f"has the axes {list(axes)}.")
-    if axes and shape is not None and not -1 <= axes[0] < len(shape):  # -2 ends the process
+    if axes and shape is not None and not -1 <= axes[0] < len(shape):  # -2 crashes the process
         raise MaterializeError(f"has the axes {list(axes)} for a shape of {list(shape)}.")
 
 
@@ -80,8 +80,8 @@ def _check_put_along_axis(args: Sequence[Any]) -> None:
     at = axis % len(shape)
     fits = len(places) == len(shape) and given == places and 0 not in (*shape, *places)
     if not fits or any(
-        mine > theirs and each != at
-        for each, (mine, theirs) in enumerate(zip(places, shape, strict=True))
+        mine > theirs and axis_index != at
+        for axis_index, (mine, theirs) in enumerate(zip(places, shape, strict=True))
     ):
         raise MaterializeError(
             f"puts {list(given)} at {list(places)} of {list(shape)} along axis {axis}."
@@ -168,10 +168,12 @@ def _check_unfolded(args: Sequence[Any]) -> None:
 def _check_set_part(tensor: Any, lists: Sequence[Any]) -> None:
     shape, count = shape_of(tensor), len(lists[3])
     starts, ends, steps, axes, removed, added = lists
-    lengths = {len(each) for each in (starts, ends, steps) if isinstance(each, (list, tuple))}
+    lengths = {
+        len(new_axis) for new_axis in (starts, ends, steps) if isinstance(new_axis, (list, tuple))
+    }
     if lengths - {count} or (isinstance(steps, (list, tuple)) and 0 in steps):
         raise MaterializeError(f"sets {list(axes)} from {starts} to {ends}."[:300])
-    if len(added) > 9 or any(not 0 <= each <= 9 for each in added):
+    if len(added) > 9 or any(not 0 <= new_axis <= 9 for new_axis in added):
         raise MaterializeError(f"adds the axes {list(added)[:10]}.")
     if shape is None:
         return

@@ -1,4 +1,4 @@
-"""What is compared by shape before operators of paddle that are whole layers."""
+"""Argument checks for Paddle operators that implement whole layers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _check_grid(args: Sequence[Any]) -> None:
 
 
 def _check_parts(tensor: Any, size: int, parts: Sequence[Any]) -> None:
-    """Refuse vectors, where they are given, that have another length or dtype than the others."""
+    """Raise if optional per-channel vectors have the wrong length or different dtypes."""
     given = [part for part in parts if part is not None]
     if len({part.dtype for part in given}) > 1:
         raise MaterializeError("has weights and statistics of several dtypes.")
@@ -109,7 +109,7 @@ def _check_parts(tensor: Any, size: int, parts: Sequence[Any]) -> None:
 
 
 def _check_normalized(args: Sequence[Any]) -> None:
-    """Batch, group and instance normalization: a number for each channel."""
+    """Check the per-channel weights and statistics of batch, group and instance normalization."""
     tensor = args[0]
     shape = shape_of(tensor)
     if shape is None:
@@ -151,7 +151,7 @@ def _check_leaking(args: Sequence[Any]) -> None:
 
 
 def _check_scaled(args: Sequence[Any]) -> None:
-    """Images that are made larger or smaller: by sizes, or by factors."""
+    """Check the target sizes and scale factors of image interpolation."""
     sizes, factors = args[5:8], args[8] if isinstance(args[8], (list, tuple)) else [args[8]]
     if not all(size == -1 or size >= 1 for size in sizes):
         raise MaterializeError(f"makes images of {list(sizes)}.")

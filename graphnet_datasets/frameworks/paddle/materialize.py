@@ -1,4 +1,4 @@
-"""From a sample to a `paddle.nn.Layer`, without running any text that came with it."""
+"""Materialization of a sample as a `paddle.nn.Layer`, without executing code from the sample."""
 
 from __future__ import annotations
 
@@ -29,24 +29,23 @@ def materialize(
     mode: Mode = "replay",
     memory_limit_bytes: int | None = None,
     time_limit_s: float | None = None,
-    trust_remote_code: bool = False,  # noqa: ARG001 - its table refuses every custom operator
+    trust_remote_code: bool = False,  # noqa: ARG001 - custom operators are rejected
     allow_unchecked_operators: bool = False,
     is_known_to_fit: bool = False,
 ) -> PaddleGraph:
     """Return a layer that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
-    It can be given to `paddle.jit.to_static` as any layer; its `forward` takes the inputs by their
-    canonical names.
+    The layer works with `paddle.jit.to_static`. Its `forward` takes the inputs by their canonical
+    names.
 
     Raises:
         UnknownOperatorError: an operator is not in the table.
-        UncheckedOperatorError: an operator may not run in any process, and
-            `allow_unchecked_operators` is false.
-        TimeLimitError: planning the calls, finding the shapes, or making the weights takes longer
-            than `time_limit_s` (default: two minutes).
-        MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default:
-            the memory of this machine).
-        MaterializeError: the sample cannot be turned into something that runs.
+        UncheckedOperatorError: an operator is unchecked and `allow_unchecked_operators` is false.
+        TimeLimitError: planning the calls, inferring the shapes, or generating the weights takes
+            longer than `time_limit_s` (default: two minutes).
+        MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default: the
+            memory of this machine).
+        MaterializeError: the sample cannot be run.
     """
     check_choice("weights", weights, ("inputs", "parameters"))
     check_choice("mode", mode, MODES)
@@ -77,7 +76,8 @@ def materialize(
 
 
 class PaddleGraph(paddle.nn.Layer):
-    """The operators of one sample; weights are parameters and buffers if it holds them."""
+    """A layer that runs one sample. With `weights="parameters"` it owns the parameters and
+    buffers."""
 
     def __init__(self, plan: Plan, weights: Weights) -> None:
         super().__init__()
@@ -92,15 +92,17 @@ class PaddleGraph(paddle.nn.Layer):
         self.eval()
 
     def make_weights(self, seed: int, mode: Mode) -> None:
-        """Make the weights and hold them as parameters and buffers."""
+        """Generate the weights and store them as parameters and buffers."""
         sample = self.plan.sample
-        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
-            if is_weight(each):
+        for index, (name, sample_input) in enumerate(
+            zip(sample.input_names, sample.inputs, strict=True)
+        ):
+            if is_weight(sample_input):
                 tensor = make_input(sample, index, seed, mode, self.plan.device)
-                self._hold(name, tensor, is_parameter=each.role == "parameter")
+                self._hold(name, tensor, is_parameter=sample_input.role == "parameter")
 
     def copy(self) -> PaddleGraph:
-        """Return a layer of its own that holds the same weights, for a tracer to change."""
+        """Return another layer with the same weights, which a tracer may modify."""
         other = _layer_class(self.plan.sample, self.weights)(self.plan, self.weights)
         for name, parameter in self._parameters.items():
             other.add_parameter(name, parameter)
@@ -111,7 +113,7 @@ class PaddleGraph(paddle.nn.Layer):
     def _hold(self, name: str, tensor: Any, *, is_parameter: bool) -> None:
         if is_parameter:
             parameter = EagerParamBase.from_tensor(tensor)
-            # Samples are timed as they are deployed; who wants gradients can ask for them.
+            # Samples are timed as in deployment. Callers that need gradients can enable them.
             parameter.stop_gradient = True
             self.add_parameter(name, parameter)
         else:
@@ -120,7 +122,7 @@ class PaddleGraph(paddle.nn.Layer):
 
 @paddle.jit.not_to_static
 def _run(layer: PaddleGraph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run the plan; `to_static` traces through it and leaves its code as it is."""
+    """Run the plan. `to_static` traces through this function without transforming its code."""
     names = layer.names
     if args:
         kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
@@ -131,12 +133,12 @@ def _run(layer: PaddleGraph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         )
     if len(names) == layer.plan.num_inputs:
         return layer.plan.run([kwargs[name] for name in names])
-    held: dict[str, Any] = {**layer._parameters, **layer._buffers, **kwargs}
-    return layer.plan.run([held[name] for name in layer.plan.sample.input_names])
+    values: dict[str, Any] = {**layer._parameters, **layer._buffers, **kwargs}
+    return layer.plan.run([values[name] for name in layer.plan.sample.input_names])
 
 
 def _layer_class(sample: Sample, weights: Weights) -> type[PaddleGraph]:
-    """Return a layer whose `forward` says which inputs it takes, as `to_static` asks of it."""
+    """Return a class whose `forward` has an explicit signature, which `to_static` requires."""
 
     class Graph(PaddleGraph):
         def forward(self, *args: Any, **kwargs: Any) -> Any:

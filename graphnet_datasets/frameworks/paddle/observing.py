@@ -1,4 +1,4 @@
-"""What the values of a sample of paddle are like in one run on its inputs."""
+"""Statistics of the values of a Paddle sample in one run on its inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from .stepping import Stepper
 def stepping(
     sample: Sample, seed: int = 0, *, emulates: bool = False, **options: Any
 ) -> Iterator[Stepper]:
-    """Yield what runs the operators of a sample one at a time; `options` are of `materialize`.
+    """Yield a stepper that runs the operators of a sample one at a time.
+
+    `options` are passed to `materialize`.
 
     Raises:
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
@@ -30,5 +32,5 @@ def stepping(
 
 
 def look_at(tensor: paddle.Tensor) -> Observed:
-    """Return statistics of a tensor, and its elements where these decide what the graph does."""
+    """Return statistics of a tensor, and its elements if they affect what the graph computes."""
     return Observed(measure(tensor), elements_to_store(tensor, "input"))

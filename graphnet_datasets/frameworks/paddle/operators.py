@@ -1,11 +1,12 @@
-"""The operators that a paddle sample may call: names without paddle, callables with it.
+"""The table of operators that a Paddle sample may call.
 
-A target is a canonical name: `paddle._C_ops.conv2d` for an operator of paddle's core, a few public
-functions and tensor methods that GraphNet's captures contain, and Python's operators.
+The names are available without paddle; resolving them to callables needs paddle. A target is a
+canonical name: `paddle._C_ops.conv2d` for an operator of Paddle's core, the name of a public
+function or tensor method that occurs in GraphNet's captures, or a Python operator.
 
-`operator.getitem` takes one result of an operator that gives several. Where paddle's eager mode
-gives back a bare tensor because it hides the intermediate results (`dropout`, `layer_norm`), item
-0 is that tensor and the others are None, so that a sample reads the same in both modes.
+`operator.getitem` selects one result of an operator with several results. Paddle's eager mode hides
+the intermediate results of some operators (`dropout`, `layer_norm`) and returns a bare tensor. Item
+0 is then that tensor and the other items are None, so that a sample means the same in both modes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .operator_names import FUNCTION_NAMES, IN_PLACE, RANDOM_NAMES
 CORE = "paddle._C_ops."
 GETITEM = "operator.getitem"
 BATCH_NORMS = frozenset({f"{CORE}batch_norm", f"{CORE}batch_norm_", f"{CORE}sync_batch_norm_"})
-"""Operators that take a running mean and variance (arguments 1 and 2), which are buffers."""
+"""Operators with a running mean and variance (arguments 1 and 2), which are buffers."""
 
 _PUBLIC = ("paddle.arange", "paddle.cast", "paddle.to_tensor")
 _METHODS = ("paddle.Tensor.astype", "paddle.Tensor.detach", "paddle.Tensor.reshape")
@@ -32,9 +33,9 @@ _ATTRIBUTES = ("paddle.Tensor.dtype",)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Operator:
-    """What is known of an operator without importing paddle.
+    """Properties of an operator that are known without importing paddle.
 
-    `is_inplace`: it writes into an argument. `is_random`: it may draw random numbers.
+    `is_inplace`: it writes to an argument. `is_random`: it may draw random numbers.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Operator:
 
 
 def _take(value: Any, index: Any) -> Any:
-    """Return one result of an operator that gives several (see the module's text)."""
+    """Return one result of an operator with several results; see the module docstring."""
     if isinstance(value, list | tuple):
         return value[index]
     if type(index) is int:
@@ -75,7 +76,7 @@ PYTHON_OPERATORS: Mapping[str, Callable[..., Any]] = {
     "operator.neg": operator.neg,
     "operator.invert": operator.invert,
 }
-"""Python's operators on tensors; none of them works on text or builds a container."""
+"""Python operators on tensors. None of them operates on strings or builds a container."""
 
 
 def _table() -> dict[str, Operator]:
@@ -97,11 +98,11 @@ def _table() -> dict[str, Operator]:
 
 
 OPERATORS: Mapping[str, Operator] = _table()
-"""Every operator by its canonical name."""
+"""All operators by canonical name."""
 
 
 def canonical(name: str) -> str:
-    """Return the canonical name of a target, as text or programs may spell it.
+    """Return the canonical name of a target from a source file or a program.
 
     >>> canonical("pd_op.relu"), canonical("paddle.core.eager.ops.relu")
     ('paddle._C_ops.relu', 'paddle._C_ops.relu')
@@ -113,36 +114,36 @@ def canonical(name: str) -> str:
 
 
 def lookup(name: str) -> Operator:
-    """Return the operator of a canonical name.
+    """Return the operator with a canonical name.
 
     Raises:
-        UnknownOperatorError: the table has no such operator.
+        UnknownOperatorError: the operator is not in the table.
 
     >>> lookup("paddle._C_ops.dropout").is_random
     True
     """
-    found = OPERATORS.get(name)
-    if found is None:
+    entry = OPERATORS.get(name)
+    if entry is None:
         raise UnknownOperatorError(
             f"`{name[:120]}` is not in paddle's operator table. {UNKNOWN_ADVICE}"
         )
-    return found
+    return entry
 
 
 def mutates(op: Op) -> bool:
-    """Tell whether this call writes to one of its arguments.
+    """Return whether this call writes to one of its arguments.
 
     >>> mutates(Op("paddle._C_ops.relu_")), mutates(Op("paddle._C_ops.relu"))
     (True, False)
     """
     if op.target in BATCH_NORMS:
-        # is_test and use_global_stats: without both, running mean and variance are updated.
+        # The running mean and variance are updated unless is_test or use_global_stats is set.
         return op.args[5:6] != (True,) and op.args[9:10] != (True,)
     return lookup(op.target).is_inplace
 
 
 def draws_random_numbers(op: Op) -> bool:
-    """Tell whether this call may draw random numbers.
+    """Return whether this call may draw random numbers.
 
     >>> draws_random_numbers(Op("paddle._C_ops.uniform"))
     True
@@ -159,7 +160,7 @@ _RATE_POSITION = {
 
 
 def drops_nothing(op: Op) -> bool:
-    """Return whether a random operator is a dropout whose probability is the literal 0.
+    """Return whether the call is a dropout whose probability is the literal 0.
 
     >>> drops_nothing(Op("paddle._C_ops.dropout", ("x", None, 0.0, False)))
     True
@@ -172,10 +173,10 @@ def drops_nothing(op: Op) -> bool:
 
 
 def resolve(found: Operator) -> Callable[..., Any]:
-    """Return what an operator of the table calls in the installed paddle.
+    """Return the callable of an operator in the installed paddle.
 
     Raises:
-        MaterializeError: the installed paddle does not have it.
+        MaterializeError: the installed paddle does not have the operator.
     """
     callables = _callables()
     if found.name not in callables:
@@ -189,10 +190,11 @@ def resolve(found: Operator) -> Callable[..., Any]:
 
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `argmax` or `argmin` as programs have it: `x, axis, keepdims, flatten, dtype`.
+    """Wrap `argmax` or `argmin` to take the arguments of its program operation.
 
-    Paddle's function takes no `flatten` but an axis of None, and ends the process on a fifth
-    argument, though its description names five.
+    The arguments are `x, axis, keepdims, flatten, dtype`. Paddle's function expresses `flatten` as
+    an axis of None and crashes the process on a fifth argument, although its argument description
+    lists five.
     """
 
     def call(x: Any, axis: Any, keepdims: Any, flatten: Any, dtype: Any) -> Any:
@@ -202,9 +204,10 @@ def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unique(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `unique`, whose static function takes an eager call's arguments and `is_sorted`.
+    """Wrap `unique` to append the argument `is_sorted` in static mode.
 
-    Without `is_sorted` it reads beyond its arguments and ends the process.
+    The static function expects `is_sorted` after the eager arguments; without it the function reads
+    past the end of its arguments and crashes the process.
     """
 
     def call(*arguments: Any) -> Any:
@@ -217,7 +220,7 @@ def _unique(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def _callables() -> dict[str, Callable[..., Any]]:
-    """Map canonical names to callables; only names of the table above are ever looked up."""
+    """Map canonical names to callables; only names in the operator table are looked up."""
     import paddle
     import paddle._C_ops as core_operators
 

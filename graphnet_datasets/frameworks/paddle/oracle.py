@@ -1,4 +1,4 @@
-"""The same graph of paddle in float64, from the same inputs (see torch's `oracle`)."""
+"""The float64 oracle for Paddle: the same graph and inputs, computed in float64."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ _WIDE = {
 
 
 def float64_outputs(workload: Workload, sample: Sample) -> Any:
-    """Return what `Arm.results` would, on input set 0, computed in float64; None where it cannot.
+    """Compute the equivalent of `Arm.results` on input set 0 in float64.
 
-    A graph that draws random numbers has no such outputs. The workload cannot be used any more
-    after this: its sets of inputs are given up, so that there is room for wider ones.
+    Returns None for graphs that draw random numbers. The workload is unusable afterwards: its input
+    sets are released to make room for the float64 tensors.
 
     Raises:
-        Exception: whatever paddle raises where an operator has no float64, or memory is short.
+        Exception: any Paddle exception, if an operator does not support float64 or memory runs out.
     """
     if any(map(draws_random_numbers, sample.ops)):
         return None
-    given = workload.arguments(0)
-    held = workload.runtime.tensors_of(workload.module)
+    arguments = workload.arguments(0)
+    weights = workload.runtime.tensors_of(workload.module)
     workload.forget_inputs()
     wide = {
-        name: _widened(given.pop(name) if name in given else held.pop(name))
+        name: _widened(arguments.pop(name) if name in arguments else weights.pop(name))
         for name in sample.input_names
     }
     plan = Plan(widen(sample), workload.runtime.device, is_guarded=False)
     before = paddle.get_default_dtype()
-    paddle.set_default_dtype("float64")  # of what the graph makes without naming a dtype
+    # For tensors that the graph creates without an explicit dtype.
+    paddle.set_default_dtype("float64")
     try:
         outputs = plan.run([wide[name] for name in sample.input_names])
     finally:
@@ -50,7 +51,7 @@ def float64_outputs(workload: Workload, sample: Sample) -> Any:
 
 
 def widen(sample: Sample) -> Sample:
-    """Return a sample whose operators name float64 and complex128 where they named less.
+    """Return the sample with the dtypes named in its operators widened to float64 and complex128.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value

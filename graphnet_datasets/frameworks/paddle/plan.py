@@ -1,8 +1,9 @@
-"""A sample's operators as a list of calls, in place of the generated code that torch.fx has.
+"""Execution plan of a sample: its operators as a list of calls, as an alternative to generated
+code.
 
-Values live in numbered slots: the sample's values first, then one slot for each literal and for
-each list or tuple with values in it. A call takes its arguments from slots and puts its result into
-one, so that running the plan costs well under a microsecond an operator beside the operator itself.
+Values are stored in numbered slots: first the sample's values, then one slot for each literal and
+each list or tuple that contains values. A call reads its arguments from slots and writes its result
+to a slot. The overhead of the plan is well under a microsecond per operator.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Observer = Callable[[int, Any], Any]
 
 
 class Step(NamedTuple):
-    """One call: `slots[own] = call(*arguments(slots))`, and the slots that are free after it."""
+    """One call, `slots[own] = call(*arguments(slots))`, and the slots to clear after it."""
 
     call: Callable[..., Any]
     arguments: Callable[[list[Any]], tuple[Any, ...]]
@@ -36,13 +37,14 @@ class Step(NamedTuple):
 
 
 class Plan:
-    """Runs the operators of a sample on values of its inputs.
+    """Runs the operators of a sample on given input values.
 
-    Checked operators have their guards before them where `is_guarded` is true (see `guards`).
+    If `is_guarded` is true, the operands of checked operators are checked before each call (see
+    `guards`).
 
     Raises:
         UnknownOperatorError: an operator is not in the table.
-        MaterializeError: an argument means nothing to paddle, or paddle lacks the operator.
+        MaterializeError: an argument has no Paddle equivalent, or paddle lacks the operator.
         TimeLimitError: the deadline passes.
     """
 
@@ -89,20 +91,21 @@ class Plan:
     def observe(
         self, values: Sequence[Any], observer: Observer, skipped: frozenset[int] = frozenset()
     ) -> Any:
-        """Run as `run` does, with `observer(position, result)` in the place of each result.
+        """Run like `run`, but replace each result with `observer(position, result)`.
 
-        `position` is the operator's; an operator that raises gives its exception as the result, and
-        so do those in `skipped`, which are not called.
+        `position` is the index of the operator. If an operator raises, the observer receives the
+        exception as the result. Operators in `skipped` are not called; the observer receives an
+        exception for them as well.
         """
         slots = [*values, *self._rest]
         for call, arguments, own, _ in self.steps:
             try:
                 if own - self.num_inputs in skipped:
                     raise MaterializeError("is not one of the checked operators.")
-                given = arguments(slots)
+                call_arguments = arguments(slots)
                 if own in self._core:
-                    check_lists(given)
-                result = call(*given)
+                    check_lists(call_arguments)
+                result = call(*call_arguments)
             except Exception as error:
                 result = error
             if self.num_inputs <= own < self.num_inputs + self.sample.num_ops:
@@ -123,12 +126,12 @@ class Plan:
         args = [self._slot(arg) for arg in (*positional, *(arg for _, arg in named))]
         if named:
             call = _WithKeywords(call, len(positional), tuple(name for name, _ in named))
-        # Lists of values that were built for this call alone would keep the values alive.
+        # Free the lists built for this call as well, since they keep their values alive.
         built = [step.own for step in self.steps[before:]]
         self.steps.append(Step(call, _getter(args), own, (*dying, *built)))
 
     def _slot(self, arg: Arg) -> int:
-        """Return the slot that holds an argument, after adding what fills it."""
+        """Return the slot that holds an argument, adding steps to fill the slot if needed."""
         if isinstance(arg, Ref):
             return arg.index
         if next(iterate_refs(arg), None) is None:
@@ -176,7 +179,7 @@ class Plan:
 
 
 class _WithKeywords:
-    """Calls a function with the last arguments by keyword."""
+    """Callable that passes the last arguments to a function by keyword."""
 
     def __init__(self, call: Callable[..., Any], num_args: int, names: tuple[str, ...]) -> None:
         self.call = call
@@ -189,7 +192,7 @@ class _WithKeywords:
 
 
 class _Dictionary:
-    """Builds a dictionary with fixed keys."""
+    """Callable that builds a dictionary with fixed keys."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys

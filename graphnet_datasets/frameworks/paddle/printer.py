@@ -1,6 +1,6 @@
-"""Print a paddle sample as the text of a GraphNet `model.py`, which `source.py` reads back.
+"""Printer for a Paddle sample as a GraphNet `model.py`, which `source.py` can parse.
 
-The text is made for people and for GraphNet's own tools; nothing in this library runs it.
+The text is intended for people and for GraphNet's own tools; this library never executes it.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from .value_types import print_type
 
 _INDENT = " " * 8
 _NUM_RESULTS = {f"{CORE}rnn": 4}
-"""Results of an operator whose eager form gives back all but the last."""
+"""Number of results of operators whose eager form omits the last result."""
 
 
 FORM = TextForm()
-"""What GraphNet's directories of paddle look like."""
+"""The text form of GraphNet's Paddle directories."""
 
 
 def print_source(sample: Sample, names: Literal["canonical", "source"] = "canonical") -> str:
     """Return the text of `model.py` for a sample.
 
-    Arguments have their canonical names, or the names they had in the source where those are
-    identifiers and all different.
+    Arguments have their canonical names, or their source names if those are distinct identifiers.
 
     Raises:
-        SourceError: a named constant has no spelling in paddle.
+        SourceError: a named constant cannot be written in Paddle.
 
     >>> from graphnet_datasets.sample import Input
     >>> value = Value("float32", (2, 3))
@@ -60,17 +59,19 @@ def print_source(sample: Sample, names: Literal["canonical", "source"] = "canoni
 
 
 def print_model(sample: Sample) -> str:
-    """Return the text of a directory's `model.py`, with the names of the source."""
+    """Return the text of a directory's `model.py`, with the source names."""
     return print_source(sample, "source")
 
 
 def argument_names(sample: Sample, names: Literal["canonical", "source"]) -> tuple[str, ...]:
-    """Return the names that the arguments of `forward` have in the printed text."""
+    """Return the argument names of `forward` in the printed text."""
     if names == "source":
-        found = tuple(each.source_name for each in sample.inputs)
-        usable = all(map(_is_argument_name, found)) and len(set(found)) == len(found)
+        source_names = tuple(each.source_name for each in sample.inputs)
+        usable = all(map(_is_argument_name, source_names)) and len(set(source_names)) == len(
+            source_names
+        )
         if usable:
-            return found
+            return source_names
     return sample.input_names
 
 
@@ -143,10 +144,10 @@ class _Printer:
                 return name
 
     def _end_of_results(self, position: int) -> int:
-        """Return where the operators end that take apart the results of the one at `position`.
+        """Return the end of the `getitem` operators that unpack the operator at `position`.
 
-        They can be printed as one unpacking with it where each takes another result, in order, is
-        used later and records what the operator records.
+        They are printed as one unpacking assignment if they select increasing items, are all used,
+        and record the same types as the operator.
         """
         op, own = self.sample.ops[position], self.num_inputs + position
         end, last = position + 1, -1
@@ -163,8 +164,10 @@ class _Printer:
     def _index_taken(
         self, position: int, own: int, last: int, results: tuple[Value, ...] | None
     ) -> int | None:
-        """Return which result of value `own` the operator at `position` takes, if it can be named
-        in one unpacking after result `last`."""
+        """Return which result of value `own` the operator at `position` selects.
+
+        Returns None if the operator cannot be part of one unpacking assignment after result `last`.
+        """
         if position >= self.sample.num_ops:
             return None
         op = self.sample.ops[position]
@@ -190,8 +193,8 @@ class _Printer:
             yield f"{_INDENT}{self.names[self.num_inputs + position]} = {call}"
             return
         taken: dict[Any, str] = {
-            self.sample.ops[each].args[1]: self.names[self.num_inputs + each]
-            for each in range(position + 1, end)
+            self.sample.ops[item_position].args[1]: self.names[self.num_inputs + item_position]
+            for item_position in range(position + 1, end)
         }
         count = self._num_results(op, max(taken))
         targets = ", ".join(taken.get(index, "_") for index in range(count))
@@ -203,7 +206,7 @@ class _Printer:
         yield f"{_INDENT}){tail}"
 
     def _freed(self, position: int, end: int) -> list[str]:
-        """Return the names that nothing uses after the operators from `position` to `end`."""
+        """Return the names that are no longer used after the operators from `position` to `end`."""
         last_uses = self.sample.last_uses
         refs = {
             ref

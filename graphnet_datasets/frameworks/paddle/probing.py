@@ -1,7 +1,7 @@
-"""One walk over the shapes of a sample of paddle at several sizes at once.
+"""Shape inference for a Paddle sample at several sizes in a single pass.
 
-Each point has a program of its own that never runs; an operator that is tried and not kept stays in
-it without a use.
+Each point has its own program, which is never executed. Operators that were tried and rejected stay
+in the program, unused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def probe(
     time_limit_s: float | None = None,
     allow_unchecked_operators: bool = False,
 ) -> Iterator[Prober]:
-    """Yield a walk at `points`; see `frameworks.probing.probe`."""
+    """Yield a prober for `points`; see `frameworks.probing.probe`."""
     deadline = Deadline(time_limit_s)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -45,7 +45,7 @@ def probe(
 
 
 class Prober:
-    """Adds operators to one program per point; see `frameworks.probing.Prober`."""
+    """A prober with one program per point; see `frameworks.probing.Prober`."""
 
     can_rewind = True
 
@@ -78,19 +78,19 @@ class Prober:
         return (first, *(point.call(op) for point, op in others))
 
     def keep(self, outcomes: Sequence[Outcome]) -> None:
-        """Take the outcomes for the values of the next operator."""
+        """Store the outcomes as the values of the next operator."""
         for point, outcome in zip(self._points, outcomes, strict=True):
             point.values.append(outcome.held)
 
     def rewind(self, num_ops: int) -> int:
-        """Forget all operators but the first ones."""
+        """Forget all operators after the first `num_ops`."""
         for point in self._points:
             del point.values[self.num_inputs + num_ops :]
         return num_ops
 
 
 class _Point(Plan):
-    """The values of a graph at the sizes of one point, in a program."""
+    """A program with the values of a graph at the sizes of one point."""
 
     def __init__(
         self, sample: Sample, sizes: Mapping[str, int], allow_unchecked_operators: bool
@@ -106,7 +106,7 @@ class _Point(Plan):
         self.values: list[Any] = []
 
     def begin(self) -> None:
-        """Make the inputs."""
+        """Declare the inputs in the program."""
         with paddle.static.program_guard(self.program, self.startup):
             self.values = [self._input(index) for index in range(self.num_inputs)]
 
@@ -119,7 +119,7 @@ class _Point(Plan):
         return paddle.static.data(self.sample.input_names[index], list(shape), dtype)
 
     def call(self, op: Op) -> Outcome:
-        """Call an operator, and leave what it gives to be kept or forgotten."""
+        """Call an operator and return its outcome; the caller decides whether to keep it."""
         if op.target in WITHOUT_RULES or not (
             self.allow_unchecked_operators or is_checked(lookup(op.target))
         ):
@@ -135,10 +135,10 @@ class _Point(Plan):
             slots = [*self.values, *self.template[own:]]
             with paddle.static.program_guard(self.program, self.startup):
                 for call, arguments, place, _ in self.steps:
-                    given = arguments(slots)
+                    call_arguments = arguments(slots)
                     if place in self._core:
-                        check_lists(given)
-                    slots[place] = call(*given)
+                        check_lists(call_arguments)
+                    slots[place] = call(*call_arguments)
             result = slots[own]
         except TimeLimitError:
             raise
@@ -146,8 +146,8 @@ class _Point(Plan):
             return Outcome("failed", error=str(error), held=Unknown())
         except Exception as error:
             lines = [line for line in str(error).strip().splitlines() if line.strip()]
-            said = next((line for line in lines if "Error: " in line), (lines or [""])[-1])
-            return Outcome("failed", error=said.strip()[:300], held=Unknown())
+            reason = next((line for line in lines if "Error: " in line), (lines or [""])[-1])
+            return Outcome("failed", error=reason.strip()[:300], held=Unknown())
         return _describe(result)
 
 

@@ -1,7 +1,7 @@
-"""From a program in paddle's IR (PIR) to a sample: one operator after the other.
+"""Conversion of a program in Paddle's IR (PIR) to the operators of a sample.
 
-A program spells out what the text of a graph has as literals: lists of integers, lists of tensors
-and their taking apart are operators there, and vanish here.
+In a program, building and unpacking lists of integers and lists of tensors are operations. They
+become literals and list arguments of the sample.
 """
 
 from __future__ import annotations
@@ -31,31 +31,34 @@ _NOT_ARGUMENTS = frozenset(
         "bwd_recompute_id",
     }
 )  # fmt: skip
-"""Attributes of an operation about its origin and its gradient, which change no result."""
+"""Attributes that describe an operation's origin and gradient, and do not affect its results."""
 
 _EXPECTED = Named("place", "expected")
 
 
 class ProgramReader:
-    """Reads the operators of a program's block; `value_of` then tells what each value became.
+    """Converts the operations of a program block; `value_of` returns the argument for a program
+    value.
 
-    `inputs` are the program's values of the sample's inputs, in order, `outputs` those it returns.
+    `inputs` are the program values of the sample's inputs, in order; `outputs` are the returned
+    values.
     """
 
     def __init__(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         self.name = name
         self.num_inputs = len(inputs)
-        # A value is known by its own `hash()`: `==` between two of them would add an operator.
+        # Values are keyed by `hash()`, since `==` between two values would add an operation to the
+        # program.
         self._args: dict[int, Arg] = {each.hash(): Ref(index) for index, each in enumerate(inputs)}
         self._used = {each.hash() for each in outputs}
         self.ops: list[Op] = []
 
     def read(self, block: Any) -> None:
-        """Append every operator of the block.
+        """Append every operation of the block.
 
         Raises:
-            CaptureError: an operator branches on tensors, is not in the table, or has attributes
-                that a sample cannot hold.
+            CaptureError: an operation branches on tensors, is not in the table, or has attributes
+                that cannot be represented in a sample.
         """
         for operation in block.ops:
             self._used.update(each.hash() for each in operation.operands_source())
@@ -76,7 +79,7 @@ class ProgramReader:
                 raise CaptureError(f"`{self.name}` cannot be captured: {error}") from error
 
     def value_of(self, value: Any) -> Arg:
-        """Return the argument that a value of the program became (None for an absent one)."""
+        """Return the argument for a program value, or None if the value is uninitialized."""
         return self._args[value.hash()] if value.initialized() else None
 
     def _read(self, name: str, operation: Any) -> None:
@@ -135,7 +138,7 @@ class ProgramReader:
     def _argument_names(
         self,
         name: str,
-        operation: Any,  # noqa: ARG002 - for readers that ask it
+        operation: Any,  # noqa: ARG002 - used by subclasses
         attributes: Mapping[str, Any],
     ) -> tuple[str, ...]:
         return argument_names(name.removeprefix("pd_op."), attributes)
@@ -151,15 +154,16 @@ class ProgramReader:
                 f"({', '.join(names)})."
             )
         remaining = iter(operands)
-        for each in names:
-            if each in attributes:
-                yield _literal(each, attributes[each])
+        for name_of_argument in names:
+            if name_of_argument in attributes:
+                yield _literal(name_of_argument, attributes[name_of_argument])
             else:
                 operand = next(remaining)
-                yield self._scalars(operand) if takes_integers(name, each) else operand
+                yield self._scalars(operand) if takes_integers(name, name_of_argument) else operand
 
     def _scalars(self, operand: Arg) -> Arg:
-        """Return a list of tensors as scalars, which is how integers are taken from tensors."""
+        """Return a list of tensors reshaped to scalars, the form in which integers are read from
+        tensors."""
         if not isinstance(operand, ListArg):
             return operand
         items = []
@@ -172,16 +176,16 @@ class ProgramReader:
 
 
 def _module_path(struct_name: str | None) -> str:
-    """Return the classes of the layers around an operator: `/Net/Conv2D_7/` is `Net.Conv2D`.
+    """Return the layer classes that contain an operator: `/Net/Conv2D_7/` becomes `Net.Conv2D`.
 
-    Paddle numbers the layers of a class through the whole process, so the numbers say nothing.
+    Paddle numbers the layers of a class across the whole process, so the numbers are meaningless.
     """
     parts = (struct_name or "").strip("/").split("/")
     return ".".join(re.sub(r"_\d+\Z", "", part) for part in parts)
 
 
 def describe_results(results: list[Any]) -> tuple[Value, ...]:
-    """Return what is known of the tensors that an operation gives."""
+    """Return the dtypes and shapes of an operation's results."""
     if len(results) == 1 and results[0].initialized() and results[0].is_combine():
         items = results[0].type().as_vec_type().as_list()
         return tuple(_described(tuple(item.shape), str(item.dtype)) for item in items)
@@ -204,7 +208,7 @@ def _literal(name: str, attribute: Any) -> Arg:
     if attribute is None or type(attribute) in (bool, int, float, str):
         return attribute
     if isinstance(attribute, list | tuple):
-        return ListArg(tuple(_literal(name, each) for each in attribute))
+        return ListArg(tuple(_literal(name, item) for item in attribute))
     kind = type(attribute).__name__
     if kind == "DataType":
         dtype = str(attribute).rpartition(".")[2].lower()

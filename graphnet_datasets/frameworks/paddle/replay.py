@@ -1,4 +1,4 @@
-"""The check of a capture: the sample runs on the tensors of the call, and the outputs agree."""
+"""Verification of a capture: run the sample on the tensors of the call and compare the outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .statistics import as_numbers
 from .tracing import Randomness
 
 _DEFAULT_STEPS = 128
-"""How many rounding steps of the dtype, relative to the largest element, outputs may differ by.
+"""Accepted output difference in rounding steps of the dtype, relative to the largest element.
 The layer and its graph may call different kernels for the same operator."""
 
 
@@ -41,7 +41,7 @@ def check_capture(
             results = tensor_leaves(graph(*inputs))
     except GraphNetError as error:
         raise CaptureError(f"The graph captured for `{sample.id}` does not run. {error}") from error
-    except Exception as error:  # the kernels of paddle raise many classes
+    except Exception as error:  # Paddle's kernels raise many exception types
         reason = str(error).strip().rpartition("\n")[2].strip()
         raise CaptureError(
             f"The graph captured for `{sample.id}` fails on the tensors of the call: {reason[:300]}"
@@ -64,7 +64,7 @@ def check_capture(
 
 
 def difference(actual: paddle.Tensor, expected: paddle.Tensor) -> str:
-    """Return how an output differs from the expected output, "" if it does not.
+    """Return how an output differs from the expected output, or "" if the outputs agree.
 
     >>> difference(paddle.ones([2]), paddle.ones([2]) + 1e-7)
     ''

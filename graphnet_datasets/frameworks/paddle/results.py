@@ -1,4 +1,4 @@
-"""What kind of thing each operator of a sample gives, found without running it."""
+"""Kinds of the results of a sample's operators, inferred without running the sample."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .shapes import Limits, Unknown, describe, is_tensor, walk
 
 
 def find_results(sample: Sample) -> tuple[Result, ...]:
-    """Return what each operator of a sample gives at the sizes of the capture.
+    """Return the result kind of each operator of a sample at the sizes of the capture.
 
-    A tensor whose size paddle does not infer has the size that the sample records.
+    If Paddle cannot infer a tensor's size, the size recorded in the sample is used.
 
     Raises:
         UnknownOperatorError, MaterializeError: as `Plan`.
@@ -28,21 +28,21 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
     ...      Op("operator.getitem", (Ref(1), 0))), ()))]
     ['other', 'tensor']
     """
-    found = [Result("other")] * sample.num_ops
+    results = [Result("other")] * sample.num_ops
 
     def note(position: int, result: Any) -> None:
-        found[position] = _result(sample, sample.ops[position], result)
+        results[position] = _result(sample, sample.ops[position], result)
 
     walk(sample, note)
-    return tuple(found)
+    return tuple(results)
 
 
 def find_unknown(sample: Sample, *, allow_unchecked_operators: bool = False) -> tuple[int, ...]:
-    """Return the operators that give a tensor of unknown shape or dtype, by position.
+    """Return the positions of operators that return a tensor of unknown shape or dtype.
 
-    Known is what paddle infers for the sizes of the capture, and what the sample records. Of an
-    operator that gives several results those count that something takes: `batch_norm` has one that
-    does not even exist where it only infers.
+    A tensor is known if Paddle infers it at the sizes of the capture or the sample records it. For
+    an operator with several results only the used results count: `batch_norm` has a result that
+    does not exist during shape inference.
 
     Raises:
         UnknownOperatorError, MaterializeError: as `Plan`.
@@ -60,9 +60,9 @@ def find_unknown(sample: Sample, *, allow_unchecked_operators: bool = False) -> 
     def note(position: int, result: Any) -> None:
         recorded = sample.ops[position].results or ()
         if isinstance(result, list | tuple):
-            # What `operator.getitem` takes out is judged there.
+            # Items that `operator.getitem` selects are checked at that operator.
             is_known = position not in whole or all(
-                _is_known(each, recorded[index : index + 1]) for index, each in enumerate(result)
+                _is_known(item, recorded[index : index + 1]) for index, item in enumerate(result)
             )
         else:
             is_known = _is_known(result, recorded)
@@ -74,7 +74,7 @@ def find_unknown(sample: Sample, *, allow_unchecked_operators: bool = False) -> 
 
 
 def _used_whole(sample: Sample) -> set[int]:
-    """Return the operators whose result is used in another way than by taking items out of it."""
+    """Return the operators whose result is used other than by selecting items."""
     refs = {
         ref
         for op in sample.ops
@@ -91,13 +91,13 @@ def _takes_item(op: Op) -> bool:
 
 def _is_known(result: Any, recorded: tuple[Value, ...]) -> bool:
     if isinstance(result, list | tuple):
-        return all(_is_known(each, ()) for each in result)
+        return all(_is_known(item, ()) for item in result)
     if is_tensor(result):
         values = (describe(result), *recorded)
     elif isinstance(result, Unknown):
         values = recorded
     else:
-        return True  # a number, a dtype, or nothing
+        return True  # a number, a dtype or None
     return any(value.dtype is not None and value.shape is not None for value in values)
 
 

@@ -1,4 +1,4 @@
-"""What the worker does with paddle's tensors: copy, seed, compare, overwrite, hand over."""
+"""The Paddle runtime of the benchmark worker: copy, seed, compare, overwrite and export tensors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Paddle's executor tells of every program that it runs, on the channel that the log is made of.
-os.environ.setdefault("GLOG_minloglevel", "2")  # glog spells it so
+# Paddle's executor logs every program that it runs to stderr, which is captured as the run's log.
+os.environ.setdefault("GLOG_minloglevel", "2")  # sic: glog's spelling
 
 with warnings.catch_warnings():
-    # Where no ccache is installed paddle says so; nothing here builds extensions.
+    # Paddle warns if ccache is not installed; extensions are never built here.
     warnings.filterwarnings("ignore", message="No ccache found", category=UserWarning)
     import paddle
     from paddle.base.framework import EagerParamBase
@@ -31,13 +31,13 @@ from ..runtime import ROW_WORDS, SCRAMBLE
 from .tensors import place_of
 
 _ORDERS = random.SystemRandom()
-"""Not one whose state is the same in every process that is forked."""
+"""Uses operating system entropy, since forked processes would share a seeded state."""
 
 
 class PaddleRuntime:
-    """Paddle on one device, with a fixed number of threads and without gradients."""
+    """Paddle on one device, with a fixed number of threads and gradients disabled."""
 
-    # Its events promise no more than whole milliseconds.
+    # Paddle's events have a resolution of only a millisecond.
     has_precise_events = False
 
     def __init__(self, device: str, num_threads: int) -> None:
@@ -53,27 +53,28 @@ class PaddleRuntime:
         paddle.seed(seed)
 
     def synchronize(self) -> None:
-        """Wait until all that was started on the device is done."""
+        """Wait until all work on the device is finished."""
         if self.device.startswith("gpu"):
             paddle.device.synchronize(self.device)
 
     def clone(self, value: Any) -> Any:
-        """Return a copy of a tensor; anything else is returned as it is."""
+        """Return a copy of a tensor, or any other value unchanged."""
         return value.clone() if isinstance(value, paddle.Tensor) else value
 
     def clone_outputs(self, outputs: Any) -> Any:
-        """Return the outputs, copied, in their structure."""
+        """Return a copy of the outputs with the same structure."""
         if type(outputs) in (list, tuple):
-            return type(outputs)(self.clone_outputs(each) for each in outputs)
+            return type(outputs)(self.clone_outputs(item) for item in outputs)
         if type(outputs) is dict:
-            return {key: self.clone_outputs(each) for key, each in outputs.items()}
+            return {key: self.clone_outputs(item) for key, item in outputs.items()}
         return self.clone(outputs)
 
     def copy_module(self, module: Any, count: int, *, is_separate: bool) -> list[Any]:
-        """Return layers, which tracing may change, with their own memory for the weights.
+        """Return copies of a layer for tracing, with separate memory for the weights if
+        `is_separate`.
 
-        It is taken weight by weight for all of them, in an order that is drawn. Unless
-        `is_separate`, they hold the same weights.
+        Memory is allocated weight by weight for all copies, in a random order of the copies. Unless
+        `is_separate`, all copies share the same weights.
         """
         copies = [module.copy() for _ in range(count)]
         if is_separate:
@@ -84,9 +85,9 @@ class PaddleRuntime:
         return copies
 
     def watch(self, module: Any) -> Mapping[str, Any]:
-        """Return, by name, what decides how eager runs besides its inputs and weights."""
+        """Return, by name, the state that affects how eager runs besides its inputs and weights."""
         kind = type(module)
-        seen: dict[str, Any] = {
+        state: dict[str, Any] = {
             "a hook on eager's layer": [
                 list(map(id, hooks.values()))
                 for hooks in (module._forward_pre_hooks, module._forward_post_hooks)
@@ -95,23 +96,23 @@ class PaddleRuntime:
             "`paddle.nn.Layer.__call__`": id(kind.__call__),
             "a profiler or tracer": [id(sys.getprofile()), id(sys.gettrace())],
         }
-        return seen
+        return state
 
     def tensors_of(self, module: Any) -> dict[str, Any]:
-        """Return the weights that the module holds, by name."""
+        """Return the weights of the module by name."""
         return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
     def is_equal(self, left: Any, right: Any) -> bool:
-        """Tell whether two tensors hold the same bits."""
+        """Return whether two tensors are bitwise equal."""
         if not isinstance(left, paddle.Tensor):
             return True
         return np.array_equal(_Bytes(left).array, _Bytes(right).array)
 
     def checksum(self, tensor: Any) -> int:
-        """Return a number that changes with the elements of a tensor and with their order.
+        """Return a number that depends on the elements of a tensor and on their order.
 
-        Each word counts with weights of its row and its column, so two sums without temporary
-        memory of the tensor's size see elements that change places.
+        Each word is weighted by its row and by its column. The two sums detect swapped elements
+        without temporary memory of the tensor's size.
         """
         elements = _Bytes(tensor)
         data = elements.array
@@ -122,29 +123,32 @@ class PaddleRuntime:
         return sum(_weighted_sum(part, ROW_WORDS * place) for place, part in enumerate(parts))
 
     def restore(self, tensor: Any, pristine: Any) -> None:
-        """Write the saved elements back into `tensor`."""
+        """Copy the saved elements back into `tensor`."""
         tensor.copy_(pristine, True)
 
     def poison(
         self, outputs: Any, protected: set[int], spared: frozenset[int] = frozenset()
     ) -> None:
-        """Overwrite outputs that nobody needs any more, so that stale memory holds no answer.
+        """Overwrite outputs that are no longer needed, so that stale memory cannot contain a
+        correct answer.
 
-        `protected` has the storages that must stay as they are (see `storages`), and so must those
-        of the outputs in the places `spared`. Memory of a GPU is left as it is.
+        Storages in `protected` (see `storages`) and the outputs at the positions `spared` are not
+        changed. GPU memory is not overwritten.
         """
-        found = [
+        placed_leaves = [
             (place, leaf)
             for place, leaf in enumerate(leaves(outputs))
             if isinstance(leaf, paddle.Tensor) and leaf.place.is_cpu_place()
         ]
-        kept = protected | self.storages(*(leaf for place, leaf in found if place in spared))
-        for _, leaf in found:
-            if leaf._is_initialized() and leaf.size and _storage(leaf) not in kept:
+        excluded = protected | self.storages(
+            *(leaf for place, leaf in placed_leaves if place in spared)
+        )
+        for _, leaf in placed_leaves:
+            if leaf._is_initialized() and leaf.size and _storage(leaf) not in excluded:
                 ctypes.memset(_storage(leaf), 0xFF, leaf._holder_size())
 
     def storages(self, *tensors: Any) -> set[int]:
-        """Return the addresses of the memory in which the tensors lie."""
+        """Return the storage addresses of the tensors."""
         return {
             _storage(tensor)
             for tensor in tensors
@@ -152,46 +156,47 @@ class PaddleRuntime:
         }
 
     def num_bytes(self, *tensors: Any) -> int:
-        """Return how many bytes the elements of the tensors take."""
-        return sum(each.size * each.element_size() for each in tensors)
+        """Return the total size in bytes of the tensors' elements."""
+        return sum(tensor.size * tensor.element_size() for tensor in tensors)
 
     def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
-        """Write the elements of the outputs to `path`; return dtype, shape and place of each.
+        """Write the elements of the outputs to `path`; return the dtype, shape and offset of each
+        output.
 
         Raises:
-            OutputTypeError: an output is something else than a plain dense tensor or a number.
+            OutputTypeError: an output is not a plain dense tensor or a number.
         """
         return write_leaves(outputs, path, _describe)
 
     def excerpt(
         self, outputs: Any, start: int | None, most: int = MAX_EXCERPT
     ) -> list[tuple[str, list[int], Any]]:
-        """Return dtype, shape and some elements, copied, of each output.
+        """Return the dtype, the shape and a copy of some elements of each output.
 
         Raises:
-            OutputTypeError: an output is something else than a plain dense tensor or a number.
+            OutputTypeError: an output is not a plain dense tensor or a number.
         """
-        found = list(leaves(outputs))
-        taken = []
-        for index, leaf in enumerate(found):
+        output_leaves = list(leaves(outputs))
+        excerpts = []
+        for index, leaf in enumerate(output_leaves):
             dtype, shape, elements = _describe(leaf, index)
             items = np.frombuffer(elements, np.dtype((np.void, ITEM_SIZE_BYTES[dtype])))
-            part = items[excerpt_of(items.size, len(found), start, most)]
-            taken.append((dtype, shape, part.tobytes()))
-        return taken
+            part = items[excerpt_of(items.size, len(output_leaves), start, most)]
+            excerpts.append((dtype, shape, part.tobytes()))
+        return excerpts
 
     def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:
-        """Return dtype, shape, checksum, and whether all is finite, of each output."""
-        found = []
+        """Return the dtype, shape, checksum and finiteness of each output."""
+        digests = []
         for index, leaf in enumerate(leaves(outputs)):
             dtype, shape, elements = _describe(leaf, index)
-            found.append((dtype, tuple(shape), zlib.crc32(elements), _is_finite(leaf)))
-        return found
+            digests.append((dtype, tuple(shape), zlib.crc32(elements), _is_finite(leaf)))
+        return digests
 
     def count_compilations(self) -> Callable[[], int]:
         """Count the programs that `paddle.jit.to_static` traces from now on."""
         count = 0
-        jit: Any = paddle.jit  # its modules are not declared
+        jit: Any = paddle.jit  # paddle.jit lacks type declarations
         program = jit.dy2static.program_translator.ConcreteProgram
         trace = program.pir_from_func_spec
 
@@ -205,31 +210,31 @@ class PaddleRuntime:
         return lambda: count
 
     def reset_peak_memory(self) -> None:
-        """Begin a new measurement of the device's peak memory."""
+        """Reset the device's peak memory statistics."""
         if self.device.startswith("gpu"):
             paddle.device.cuda.reset_max_memory_allocated(self._place)
 
     def capture(self, call: Any, make_arguments: Any) -> Any:
-        """Raise: calls of paddle are not put into CUDA graphs here."""
+        """Raise: capturing Paddle calls in CUDA graphs is not supported here."""
         del call, make_arguments
         raise RuntimeError("not offered for paddle")
 
     def peak_memory_bytes(self) -> int | None:
-        """Return the device's peak memory since the last reset, None where only the CPU is used."""
+        """Return the device's peak memory since the last reset, or None on the CPU."""
         if self.device.startswith("gpu"):
             return paddle.device.cuda.max_memory_allocated(self._place)
         return None
 
 
 def _weighted_sum(words: npt.NDArray[np.int64], start: int) -> int:
-    """Return the sum of words, each times a scrambled odd number, modulo 2^64."""
+    """Return the sum of words modulo 2^64, each multiplied by a pseudorandom odd number."""
     numbers = np.arange(start, start + words.size) * SCRAMBLE
     weights = (numbers ^ (numbers >> 29)) * SCRAMBLE
     return int((words * (weights | 1)).sum())
 
 
 class _Bytes:
-    """The bytes of a tensor as an array; the tensor lives as long as this does."""
+    """The bytes of a tensor as an array; keeps the tensor alive."""
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor.detach().cpu().contiguous()
@@ -275,14 +280,14 @@ def _describe(leaf: Any, index: int) -> tuple[str, list[int], Any]:
 
 
 def make_runtime(device: str, num_threads: int) -> PaddleRuntime:
-    """Return paddle on one device."""
+    """Return a Paddle runtime for one device."""
     return PaddleRuntime(device, num_threads)
 
 
 def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tuple[str, ...]:
-    """Import what every job needs, for a process that forks its jobs: that is all of paddle.
+    """Import all of paddle in a process that forks its jobs.
 
-    Returns the modules that some jobs import besides: none.
+    Returns the names of modules that only some jobs import; for paddle there are none.
     """
     del with_compiler, with_fakes
     from . import materialize, shapes  # noqa: F401
@@ -291,5 +296,5 @@ def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tupl
 
 
 def count_gpus() -> int | None:
-    """Return how many GPUs paddle reaches, None where it is built without CUDA."""
+    """Return the number of GPUs visible to paddle, or None if paddle was built without CUDA."""
     return paddle.device.cuda.device_count() if paddle.device.is_compiled_with_cuda() else None

@@ -1,8 +1,8 @@
-"""Shapes of a paddle sample's values without running it: paddle infers them in its program IR.
+"""Shape inference for a Paddle sample through Paddle's program IR, without running the sample.
 
-Each operator is added to a program that never runs, which needs no memory for tensors. What depends
-on the values of tensors stays unknown there, but for whole numbers that follow from shapes
-(`folding`); the shape that the sample records is used instead.
+Each operator is added to a program that is never executed, which needs no memory for tensors. Sizes
+that depend on tensor values are unknown there, except for integers computed from shapes
+(`folding`). The shape recorded in the sample is used for them instead.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ Results = tuple["tuple[Value, ...] | None", ...]
 
 
 WITHOUT_RULES = frozenset({f"{CORE}unique"})
-"""Operators whose rule for shapes ends the process whatever it is given."""
+"""Operators whose shape inference rule crashes the process for any input."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Footprint:
-    """What inferring the shapes of a sample tells of its memory.
+    """Memory footprint of a sample according to shape inference.
 
-    `results` has, per operator, one `Value` per tensor that it gives, or None where they are
-    unknown. `input_bytes` is the memory of all inputs, `peak_bytes` the most that inputs and live
-    values take at one time when values die at their last use, `total_bytes` all that operators
-    give. Each result counts as memory of its own, views as well, and what is unknown as nothing.
+    `results` has one `Value` per tensor for each operator, or None where unknown. `input_bytes` is
+    the memory of all inputs. `peak_bytes` is the maximum memory of inputs and live values, with
+    each value freed at its last use. `total_bytes` is the memory of all results. Every result,
+    including views, counts as separate memory; unknown results count as 0 bytes.
     """
 
     results: Results
@@ -55,10 +55,11 @@ class Footprint:
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What finding the shapes of a sample may take; None is no limit of its own.
+    """Limits for shape inference; None means no limit.
 
-    Rules that infer shapes end the process on operands that they do not expect, as kernels do, so
-    that they are guarded, and those of unchecked operators not asked, unless that is allowed.
+    Like kernels, shape inference rules crash the process on unexpected operands. They are therefore
+    guarded, and the rules of unchecked operators are skipped unless `allow_unchecked_operators` is
+    set.
     """
 
     memory_bytes: int | None = None
@@ -69,10 +70,10 @@ class Limits:
 def propagate(
     sample: Sample, sizes: Mapping[str, int] | None = None, limits: Limits | None = None
 ) -> Results:
-    """Return what each operator gives: one `Value` per tensor, or None where it is unknown.
+    """Return the results of each operator: one `Value` per tensor, or None where unknown.
 
-    `sizes` maps the sample's symbols to integers (default: those it was captured with). A result
-    whose size depends on values has shape None; one that is not a tensor has no dtype either.
+    `sizes` maps the sample's symbols to integers (default: the sizes of the capture). A result
+    whose size depends on data has shape None. A result that is not a tensor also has dtype None.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op
@@ -82,16 +83,16 @@ def propagate(
     >>> propagate(sample)
     ((Value(dtype='float32', shape=(2, 3), stride=None),),)
     """
-    found: list[tuple[Value, ...] | None] = [None] * sample.num_ops
+    values: list[tuple[Value, ...] | None] = [None] * sample.num_ops
 
     def note(position: int, result: Any) -> None:
         if isinstance(result, list | tuple):
-            found[position] = tuple(map(describe, result))
+            values[position] = tuple(map(describe, result))
         elif not isinstance(result, Unknown):
-            found[position] = (describe(result),)
+            values[position] = (describe(result),)
 
     walk(sample, note, sizes, limits)
-    return tuple(found)
+    return tuple(values)
 
 
 def walk(
@@ -100,16 +101,17 @@ def walk(
     sizes: Mapping[str, int] | None = None,
     limits: Limits | None = None,
 ) -> None:
-    """Add the operators to a program that never runs, and note what each gives there.
+    """Add the operators to a program that is never executed, and report each result to `note`.
 
-    `note(position, result)` gets a value of the program, a list or tuple of them, a Python number,
-    or an `Unknown`. Unchecked operators, whose rules for shapes may end the process, give an
-    `Unknown` unless `limits` allows them.
+    `note(position, result)` receives a value of the program, a list or tuple of values, a Python
+    number or an `Unknown`. The result of an unchecked operator, whose shape inference may crash the
+    process, is an `Unknown` unless `limits` allows unchecked operators.
 
     Raises:
         UnknownOperatorError, MaterializeError: as `Plan`.
-        MemoryLimitError: a call would build more than `limits` allows, or than any graph needs.
-        TimeLimitError: it takes longer than `limits` allows.
+        MemoryLimitError: a result would exceed the limit in `limits`, or any size that a graph
+            needs.
+        TimeLimitError: shape inference exceeds the time limit in `limits`.
     """
     limits = limits or Limits()
     deadline = Deadline(limits.time_s)
@@ -152,37 +154,37 @@ def walk(
 
 
 def _argument(sample: Sample, index: int, sizes: Mapping[str, int] | None) -> Any:
-    each = sample.inputs[index]
-    if each.role in ("symbol", "scalar"):
+    sample_input = sample.inputs[index]
+    if sample_input.role in ("symbol", "scalar"):
         return make_array(sample, index, sizes=sizes).item()
-    shape = sample.shape_of(each.value, sizes)
+    shape = sample.shape_of(sample_input.value, sizes)
     return paddle.static.data(
-        sample.input_names[index], list(shape or ()), dtype_of(str(each.value.dtype))
+        sample.input_names[index], list(shape or ()), dtype_of(str(sample_input.value.dtype))
     )
 
 
 def too_large(result: Any) -> MemoryLimitError | None:
-    """Return the error that a result has, of which a kernel would count more than it can."""
-    for each in result if isinstance(result, list | tuple) else (result,):
-        if is_tensor(each) and each.is_dense_tensor_type():
+    """Return the error for a result that is too large for 32-bit indices, or None."""
+    for item in result if isinstance(result, list | tuple) else (result,):
+        if is_tensor(item) and item.is_dense_tensor_type():
             try:
-                check_elements(each.shape)
+                check_elements(item.shape)
             except MemoryLimitError as error:
                 return error
     return None
 
 
 class Unknown:
-    """Stands for the result of an operator whose shape cannot be inferred."""
+    """Placeholder for the result of an operator whose shape cannot be inferred."""
 
 
 def is_tensor(result: Any) -> bool:
-    """Tell whether a result is a value of the program that exists."""
+    """Return whether a result is an initialized value of the program."""
     return isinstance(result, vars(paddle.pir)["Value"]) and result.initialized()
 
 
 def describe(result: Any) -> Value:
-    """Return what a program tells of one value of its own; nothing for anything else."""
+    """Return the dtype and shape of a program value, or an empty `Value` for anything else."""
     if not isinstance(result, vars(paddle.pir)["Value"]) or not result.is_dense_tensor_type():
         return Value()
     shape = tuple(result.shape)
@@ -195,9 +197,9 @@ def describe(result: Any) -> Value:
 def measure_footprint(
     sample: Sample, sizes: Mapping[str, int] | None = None, limits: Limits | None = None
 ) -> Footprint:
-    """Return shapes and memory of a sample for the given sizes of its symbols.
+    """Return the shapes and memory of a sample for the given sizes of its symbols.
 
-    Where paddle cannot infer a shape, the recorded one counts.
+    Recorded shapes are used where Paddle cannot infer a shape.
     """
     results = tuple(
         values if values is not None and _is_known(values) else op.results
@@ -220,11 +222,12 @@ def check_memory(
     *,
     allow_unchecked_operators: bool = False,
 ) -> None:
-    """Refuse a sample that would need more memory than allowed, before it costs anything.
+    """Raise if the sample would exceed the memory limit. Nothing is allocated.
 
     Raises:
-        MemoryLimitError: the limit (default: the memory of this machine) is not enough.
-        TimeLimitError: finding out takes longer than `time_limit_s`.
+        MemoryLimitError: the sample needs more than the limit (default: the memory of this
+            machine).
+        TimeLimitError: shape inference takes longer than `time_limit_s`.
     """
     limit = psutil.virtual_memory().total if memory_limit_bytes is None else memory_limit_bytes
     needed = sample.input_bytes

@@ -1,4 +1,4 @@
-"""The names of an operator's arguments, in the order in which paddle's function takes them."""
+"""Argument names of Paddle's operators, in the positional order of Paddle's functions."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ _ARGUMENTS: Mapping[str, str] = {
         "trainable_statistics"
     ),
 }
-"""Operators that paddle says nothing about, or of whose name it describes a sparse namesake."""
+"""Operators that Paddle does not describe, or whose description is of a sparse operator of that
+name."""
 
 
 def argument_names(name: str, attributes: Container[str] = ()) -> tuple[str, ...]:
-    """Return the argument names of an operator of paddle's core.
+    """Return the argument names of a Paddle core operator.
 
-    `attributes` are the names that a program gives its attributes, which in a few operators differ
-    in spelling from those of the function.
+    `attributes` are the attribute names of the program operation, whose spelling differs from the
+    function's for a few operators.
 
     Raises:
-        CaptureError: paddle does not tell them.
+        CaptureError: the argument names are unknown.
 
     >>> argument_names("conv2d")[:3]
     ('input', 'filter', 'strides')
@@ -66,7 +67,7 @@ def argument_names(name: str, attributes: Container[str] = ()) -> tuple[str, ...
 
 
 def takes_integers(name: str, argument: str) -> bool:
-    """Tell whether an argument is a list of integers that may come from tensors.
+    """Return whether an argument is a list of integers that may be passed as tensors.
 
     >>> takes_integers("reshape", "shape"), takes_integers("concat", "x")
     (True, False)

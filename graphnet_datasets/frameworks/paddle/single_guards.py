@@ -1,4 +1,4 @@
-"""What is compared before single operators of paddle are called: equations, numbers, lengths."""
+"""Argument checks for individual Paddle operators, such as `einsum` and `pow`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _ALIKE = OperatorNames("paddle_alike")
 
 
 def _check_einsum(args: Sequence[Any]) -> None:
-    """Compare an equation letter by letter: the kernel numbers the letters from `a` without a look
-    at what else stands there, dots too, and notes none that a result repeats."""
+    """Check that an equation has only lowercase letters, each at most once per term.
+
+    The kernel maps letters to numbers from `a` without checking for other characters (such as dots)
+    or for repeated letters in the result.
+    """
     operands, equation = args
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -29,7 +32,10 @@ def _check_einsum(args: Sequence[Any]) -> None:
             f"has the equation {equation[:60]!r}, which does not say its result of one or two "
             f"operands, and {len(operands)} operands."
         )
-    if not all(set(each) <= _LETTERS and len(set(each)) == len(each) for each in (*terms, right)):
+    if not all(
+        set(operand_letters) <= _LETTERS and len(set(operand_letters)) == len(operand_letters)
+        for operand_letters in (*terms, right)
+    ):
         raise MaterializeError(f"has the equation {equation[:60]!r}, not of small letters, once.")
     if not set(right) <= set(left):
         raise MaterializeError(f"has {right[:60]!r} as the result of {left[:60]!r}.")
@@ -61,7 +67,7 @@ def _check_transform(args: Sequence[Any]) -> None:
         return
     if not axes or min(axes) < 0 or 0 in shape:
         raise MaterializeError(f"has the axes {list(axes)} for a shape of {list(shape)}.")
-    if len(args) == 5 and type(args[4]) is int:  # the length of what is real, of fft_c2r
+    if len(args) == 5 and type(args[4]) is int:  # output length of fft_c2r
         length, given = args[4], shape[axes[-1]]
         if not (length == 0 or 0 < length // 2 + 1 <= given):
             raise MaterializeError(f"makes {length} numbers of {given}.")
@@ -115,7 +121,7 @@ def _check_unbind(args: Sequence[Any]) -> None:
 
 
 def _check_power(args: Sequence[Any]) -> None:
-    """Integers are raised by as many products as the exponent says."""
+    """Limit integer exponents, since the kernel multiplies once per unit of the exponent."""
     base, exponent = args
     if not isinstance(exponent, int | float) or 0 <= exponent <= MAX_POWER:
         return

@@ -1,7 +1,8 @@
-"""How much memory a call of paddle takes that follows from the values of its operands.
+"""Estimated memory of Paddle calls whose result size depends on operand values.
 
-Paddle infers shapes out of literals before anything runs; what comes out of tensors (the end of a
-range, a number of classes, a shape) is known when the operator is called, and compared then.
+Paddle infers shapes from literals before anything runs. Sizes that come from tensors (the end of a
+range, a number of classes, a shape) are known only when the operator is called, and are checked
+then.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from .operators import CORE
 BROADCASTING = OperatorNames("paddle_broadcasts")
 
 RANGES = frozenset({f"{CORE}arange", f"{CORE}linspace"})
-"""Operators of the core whose first argument is a number of those that say how much they make."""
+"""Core operators whose first argument is a number that affects the result size."""
 
 
 def check_size(
     name: str, args: Sequence[Any], limit_bytes: int, keywords: Mapping[str, Any] | None = None
 ) -> None:
-    """Compare what a call is about to make with `limit_bytes`; 4 bytes an element, or more.
+    """Raise if the result of a call would exceed `limit_bytes`, at 4 or more bytes per element.
 
     Raises:
-        MemoryLimitError: it would take more.
-        MaterializeError: its size is not a number.
+        MemoryLimitError: the result would exceed the limit.
+        MaterializeError: the size is NaN.
     """
     estimate = _ELEMENTS.get(name) or _GROWING.get(name)
     if estimate is None:
@@ -49,12 +50,12 @@ def check_size(
 
 
 def has_size(name: str) -> bool:
-    """Tell whether the size of what a call makes may follow from the values of its operands."""
+    """Return whether the result size of an operator may depend on operand values."""
     return name in _ELEMENTS
 
 
 def number_of(operand: Any) -> float | None:
-    """Return a number that is given as a literal or as a tensor of one element, else None."""
+    """Return the value of a number or of a one-element tensor, or None for anything else."""
     if isinstance(operand, bool | int | float):
         return operand
     if isinstance(operand, paddle.Tensor) and operand.size == 1:
@@ -66,10 +67,17 @@ def _numbers(operand: Any) -> list[float] | None:
     if isinstance(operand, paddle.Tensor):
         if operand.size > 16:
             return None
-        return [float(each) for each in operand.astype("float64").reshape([-1]).numpy()]
+        return [
+            float(number_or_none)
+            for number_or_none in operand.astype("float64").reshape([-1]).numpy()
+        ]
     if isinstance(operand, list | tuple):
-        found = [number_of(each) for each in operand]
-        return None if None in found else [each for each in found if each is not None]
+        numbers = [number_of(number_or_none) for number_or_none in operand]
+        return (
+            None
+            if None in numbers
+            else [number_or_none for number_or_none in numbers if number_or_none is not None]
+        )
     number = number_of(operand)
     return None if number is None else [number]
 
@@ -82,21 +90,21 @@ _LARGEST_EXACT = 2**53
 
 
 def _range(args: Sequence[Any]) -> float | None:
-    given = [number_of(each) for each in args[:3]]
-    if len(given) < 3 or None in given:
+    operands = [number_of(operand) for operand in args[:3]]
+    if len(operands) < 3 or None in operands:
         return None
-    start, end, step = (each for each in given if each is not None)
+    start, end, step = (operand for operand in operands if operand is not None)
     if step == 0 or not all(map(math.isfinite, (start, end, step))):
         return math.nan
     if max(abs(start), abs(end), abs(step)) > _LARGEST_EXACT:
-        return math.inf  # beyond it, whole numbers of the kernel overflow
+        return math.inf  # larger integers overflow in the kernel
     return max(0.0, (end - start) / step)
 
 
 def _range_arguments(args: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return start, end and step of a call of `paddle.arange`, whose only number is its end."""
-    given = dict(zip(("start", "end", "step"), args, strict=False)) | dict(keywords)
-    start, end, step = (given.get(name) for name in ("start", "end", "step"))
+    """Return start, end and step of a `paddle.arange` call; a single argument is the end."""
+    arguments = dict(zip(("start", "end", "step"), args, strict=False)) | dict(keywords)
+    start, end, step = (arguments.get(name) for name in ("start", "end", "step"))
     start, step = (0 if start is None else start), (1 if step is None else step)
     return (0, start, step) if end is None else (start, end, step)
 
@@ -124,25 +132,29 @@ def _shape_at(position: int) -> Callable[[Sequence[Any]], float | None]:
 
 def _tiled(args: Sequence[Any]) -> float | None:
     times = _numbers(args[1])
-    return None if times is None else _size(args[0]) * math.prod(max(1.0, each) for each in times)
+    return (
+        None if times is None else _size(args[0]) * math.prod(max(1.0, factor) for factor in times)
+    )
 
 
 def _padded(args: Sequence[Any]) -> float | None:
     paddings = _numbers(args[1])
     if paddings is None:
         return None
-    return _size(args[0]) * math.prod(1.0 + max(0.0, each) for each in paddings)
+    return _size(args[0]) * math.prod(1.0 + max(0.0, padding) for padding in paddings)
 
 
 def _interpolated(args: Sequence[Any]) -> float | None:
     images = args[0]
-    sizes = _numbers(args[1]) if args[1] is not None else [each for each in args[5:8] if each > 0]
+    sizes = (
+        _numbers(args[1]) if args[1] is not None else [entry for entry in args[5:8] if entry > 0]
+    )
     if args[2]:
-        sizes = [number for each in args[2] if (number := number_of(each)) is not None]
+        sizes = [number for entry in args[2] if (number := number_of(entry)) is not None]
     scales = _numbers(args[3]) if args[3] is not None else _numbers(args[8])
     channels = math.prod(max(1, size) for size in images.shape[:2])
     largest = channels * math.prod(max(1.0, size) for size in sizes or [])
-    scaled = [max(1.0, abs(each)) for each in scales or []]
+    scaled = [max(1.0, abs(entry)) for entry in scales or []]
     rank = len(images.shape) - 2
     if scaled:
         factor = scaled[0] ** rank if len(scaled) == 1 else math.prod(scaled)
@@ -179,7 +191,7 @@ def _multiplied(args: Sequence[Any]) -> float | None:
         return max(_size(args[0]), _size(args[1]))
     columns = right[-2] if len(args) > 3 and args[3] else right[-1]
     rows = left[-1] if len(args) > 2 and args[2] else left[-2]
-    return math.prod(max(1, each) for each in (*max(left, right, key=len)[:-2], rows, columns))
+    return math.prod(max(1, size) for size in (*max(left, right, key=len)[:-2], rows, columns))
 
 
 _GROWING: Mapping[str, Callable[[Sequence[Any]], float | None]] = {
@@ -210,7 +222,8 @@ _GROWING: Mapping[str, Callable[[Sequence[Any]], float | None]] = {
     f"{CORE}meshgrid": _crossed,
     f"{CORE}roi_align": _regions,
 }
-"""What makes more than it is given, by shapes and literals alone."""
+"""Operators whose result can be larger than their inputs, with estimates from shapes and
+literals."""
 
 _ELEMENTS: Mapping[str, Callable[[Sequence[Any]], float | None]] = {
     f"{CORE}arange": _range,

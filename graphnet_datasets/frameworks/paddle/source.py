@@ -1,9 +1,9 @@
-"""Read GraphNet's paddle `model.py` by `ast` alone; nothing of the text is ever executed.
+"""Parser for GraphNet's Paddle `model.py` files, with `ast` only; the text is never executed.
 
-The text is straight-line: assignments of operator calls, `del` of names that are not needed any
-more and one `return`. A comment above a statement records the types of its results. Lists of
-tensors, dtypes, places and plain copies are values of the parser and become arguments. What takes
-the results of an operator apart becomes one `operator.getitem` for each result that is used.
+The text is straight-line code: assignments of operator calls, `del` of names that are no longer
+needed, and one `return`. A comment above a statement records the types of its results. Lists of
+tensors, dtypes, places and plain copies are resolved by the parser and become arguments. Unpacking
+the results of an operator becomes one `operator.getitem` for each used result.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ def parse_source(
     constraints: Iterable[Constraint] = (),
     shapes: Mapping[str, tuple[Dim, ...]] | None = None,
     provenance: Provenance | None = None,
-    custom_operators: tuple[CustomOperator, ...] = (),  # noqa: ARG001 - nothing here calls one
+    custom_operators: tuple[CustomOperator, ...] = (),  # noqa: ARG001 - never called here
     file: str = "model.py",
 ) -> Sample:
-    """Return the sample that a `model.py` and the metadata of its tensors describe.
+    """Return the sample described by a `model.py` and the metadata of its tensors.
 
-    `metadata` holds what is recorded of each argument, by name. An argument whose name starts with
-    `parameter_` is a weight: a buffer where a batch normalization takes it as running mean or
-    variance, else a parameter. The others are data. `shapes` holds shapes over `symbols` for
-    arguments that have them. `file` is the path that error messages name.
+    `metadata` maps argument names to tensor metadata. An argument whose name starts with
+    `parameter_` is a weight: a buffer if a batch norm uses it as running mean or variance, a
+    parameter otherwise. Other arguments are data. `shapes` maps arguments to shapes over `symbols`.
+    `file` is the path used in error messages.
 
     Raises:
-        SourceError: the text holds more than a straight-line graph, or an argument has no metadata.
+        SourceError: the text is not a straight-line graph, or an argument has no metadata.
         UnknownOperatorError: an operator is not in paddle's operator table.
     """
     names, ops, outputs = parse_graph(text, file)
@@ -113,7 +113,7 @@ results=None, module=''),), Ref(index=1))
 
 
 def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:
-    """Return `forward` of the only class, after checking that nothing else is there."""
+    """Return `forward` of the only class. Raise if the module contains anything else."""
     classes = [node for node in module.body if isinstance(node, ast.ClassDef)]
     for node in module.body:
         if node not in classes[:1] and not _is_allowed_import(node):
@@ -123,9 +123,9 @@ def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:
     if not classes:
         raise source_error(file, 1, "there is no class `GraphModule`")
     found = classes[0]
-    others = [node for node in found.body if not _is_init(node)]
-    forward = others[0] if others else found
-    if len(others) != 1 or found.decorator_list or found.keywords:
+    other_nodes = [node for node in found.body if not _is_init(node)]
+    forward = other_nodes[0] if other_nodes else found
+    if len(other_nodes) != 1 or found.decorator_list or found.keywords:
         raise source_error(
             file,
             found.lineno,
@@ -146,7 +146,7 @@ def _is_allowed_import(node: ast.stmt) -> bool:
 
 
 def _is_init(node: ast.stmt) -> bool:
-    # The name first: to print all of `forward` takes as long as to parse it.
+    # Compare the name first, since unparsing all of `forward` takes as long as parsing it.
     return (
         isinstance(node, ast.FunctionDef)
         and node.name == "__init__"
@@ -155,7 +155,7 @@ def _is_init(node: ast.stmt) -> bool:
 
 
 class _Graph(Expressions):
-    """Reads the statements of one `forward`."""
+    """Parser for the statements of one `forward`."""
 
     def __init__(self, forward: ast.FunctionDef, text: str, file: str) -> None:
         super().__init__(file)
@@ -237,18 +237,18 @@ class _Graph(Expressions):
             self.record(None if results is None else (results[position],))
 
     def _without_unused_results(self, outputs: Arg) -> tuple[tuple[Op, ...], Arg]:
-        """Drop the items of unpacked results that nothing uses, and number the values anew."""
+        """Drop the unused items of unpacked results, and renumber the values."""
         used = set(iterate_refs(outputs))
-        kept: list[int] = []
+        used_positions: list[int] = []
         for position in reversed(range(len(self.ops))):
             if position in self.unpacked and self.num_inputs + position not in used:
                 continue
             op = self.ops[position]
             used.update(iterate_refs((op.args, op.kwargs)))
-            kept.append(position)
-        kept.reverse()
+            used_positions.append(position)
+        used_positions.reverse()
         numbers = list(range(self.num_inputs + len(self.ops)))
-        for number, position in enumerate(kept):
+        for number, position in enumerate(used_positions):
             numbers[self.num_inputs + position] = self.num_inputs + number
 
         def renumber(arg: Any) -> Any:
@@ -256,6 +256,6 @@ class _Graph(Expressions):
 
         ops = tuple(
             Op(op.target, renumber(op.args), renumber(op.kwargs), op.results, op.module)
-            for op in map(self.ops.__getitem__, kept)
+            for op in map(self.ops.__getitem__, used_positions)
         )
         return ops, renumber(outputs)

@@ -1,6 +1,6 @@
-"""What is recorded of a tensor's elements: statistics, and the elements themselves where needed.
+"""Statistics of Paddle tensors, and their elements where statistics do not suffice.
 
-Paddle's tensors are measured as NumPy arrays, by the rules of `frameworks.moments`.
+Tensors are measured as NumPy arrays, by the rules of `frameworks.moments`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ _NOT_IN_NUMPY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def measure(tensor: paddle.Tensor) -> Statistics | None:
-    """Return mean, standard deviation, minimum and maximum over the finite elements of `tensor`.
+    """Return the mean, standard deviation, minimum and maximum of the finite elements of `tensor`.
 
-    Floating-point figures have four significant digits; the range of integers is exact, since it
-    bounds indices. The standard deviation is that of the population. Complex tensors are measured
-    as their real and imaginary parts together. None where there is no finite element.
+    Floating-point statistics are rounded to four significant digits. The range of integers is
+    exact, since it bounds indices. The standard deviation is the population standard deviation. The
+    real and imaginary parts of complex tensors are measured together. Returns None if no element is
+    finite.
 
     >>> measure(paddle.to_tensor([1.0, 3.0]))
     Statistics(mean=2.0, std=1.0, min=1.0, max=3.0, is_measured=True)
@@ -63,14 +64,15 @@ def encode(tensor: paddle.Tensor) -> bytes:
     values = tensor.detach().cpu().contiguous()
     if "float8" in str(values.dtype):
         values = values.view(paddle.uint8)
-    array = values.numpy()  # bfloat16 comes as uint16 with the same bits
+    array = values.numpy()  # NumPy receives bfloat16 as uint16 with the same bits
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def elements_to_store(tensor: paddle.Tensor, role: Role) -> bytes | None:
-    """Return the elements of `tensor` if drawing it from its statistics would change the graph.
+    """Return the elements of `tensor` if random values would change the graph's behavior, else
+    None.
 
-    Which these are, `frameworks.moments.must_store` says.
+    The criteria are those of `frameworks.moments.must_store`.
     """
     is_stored = must_store(
         role,
@@ -92,12 +94,13 @@ def as_numbers(tensor: paddle.Tensor) -> npt.NDArray:
 
 
 def _is_structured(tensor: paddle.Tensor) -> bool:
-    """Tell whether the elements, or for integers the steps between them, repeat themselves."""
-    ways = [encode(tensor)]
+    """Return whether the elements, or the differences of consecutive integers, form a repeating
+    pattern."""
+    encodings = [encode(tensor)]
     array = as_numbers(tensor)
     if array.dtype.kind in "iu":
-        ways.append(np.diff(array.reshape(-1).astype(np.int64)).tobytes())
-    return is_structured(ways)
+        encodings.append(np.diff(array.reshape(-1).astype(np.int64)).tobytes())
+    return is_structured(encodings)
 
 
 def _is_mask(tensor: paddle.Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""A sample of paddle, run operator by operator on the CPU."""
+"""Runs a Paddle sample one operator at a time on the CPU."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .tensors import make_input
 
 NARROW = (paddle.float16, paddle.bfloat16)
 _NO_KERNEL = re.compile(r"kernel_key\.backend\(\) == Backend::CPU|is not registered")
-"""What paddle says of an operator that has no kernel on the CPU for what it is given."""
+"""Matches Paddle's errors for operators without a CPU kernel for the given dtypes."""
 
 _ABSENT = object()
 
 
 class Stepper(BaseStepper):
-    """Runs single operators of a plan; slot i is value i of the sample.
+    """Runs single operators of a plan; slot i holds value i of the sample.
 
-    Where it `emulates`, an operator without a kernel for 16-bit formats is computed in float32, and
-    its results are rounded.
+    With `emulates`, operators without a 16-bit kernel are computed in float32 and their results are
+    rounded.
     """
 
     def __init__(self, plan: Plan, sample: Sample, seed: int, emulates: bool = False) -> None:
@@ -44,10 +44,10 @@ class Stepper(BaseStepper):
                 group = []
 
     def run(self, position: int) -> None:
-        """Run operator `position`, once more if it has run, and keep its result.
+        """Run the operator at `position`, even if it has run before, and keep its result.
 
         Raises:
-            CalibrationError: it fails.
+            CalibrationError: the operator fails.
         """
         with self.with_operands(position):
             self._keep(position)
@@ -70,7 +70,7 @@ class Stepper(BaseStepper):
             return call(*arguments)
         except Exception as error:
             narrow = next(
-                (each.dtype for each in _tensors(arguments) if each.dtype in NARROW), None
+                (tensor.dtype for tensor in _tensors(arguments) if tensor.dtype in NARROW), None
             )
             if not self.emulates or narrow is None or not _NO_KERNEL.search(str(error)):
                 raise
@@ -78,33 +78,34 @@ class Stepper(BaseStepper):
         return _convert(wide, (paddle.float32,), narrow)
 
     def holds(self, value: int) -> bool:
-        """Tell whether a value is there."""
+        """Return whether a value is available."""
         return self.slots[value] is not _ABSENT
 
     def draw(self, sample: Sample, index: int, seed: int) -> None:
-        """Make input `index` from the statistics that it has in `sample`, and keep it."""
+        """Generate input `index` from its statistics in `sample`, and keep it."""
         self.slots[index] = make_input(sample, index, seed)
 
     def discard(self, value: int) -> None:
-        """Let go of a value, if it is there."""
+        """Free a value, if it is available."""
         self.slots[value] = _ABSENT
 
     def tensor(self, value: int) -> paddle.Tensor | None:
-        """Return a value, None where it is no tensor or has been freed."""
+        """Return a value, or None if it is not a tensor or has been freed."""
         if value < len(self.sample.inputs) and not self.holds(value):
             self.make(value)
-        found = self.slots[value]
-        return found if isinstance(found, paddle.Tensor) else None
+        slot_value = self.slots[value]
+        return slot_value if isinstance(slot_value, paddle.Tensor) else None
 
     def is_finite(self, value: int) -> bool:
-        """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
+        """Return whether all elements of a value are finite; true for values that are not
+        floating-point."""
         tensor = self.tensor(value)
         if tensor is None or not tensor.is_floating_point():
             return True
         return bool(paddle.isfinite(tensor).all())
 
     def count_not_finite(self, value: int) -> tuple[int, int]:
-        """Return how many elements of a value are NaN, and how many are infinite."""
+        """Return the number of NaN and of infinite elements of a value."""
         tensor = self.tensor(value)
         if tensor is None or self.is_finite(value):
             return 0, 0
@@ -115,14 +116,14 @@ def _tensors(values: Any) -> Iterator[paddle.Tensor]:
     if isinstance(values, paddle.Tensor):
         yield values
     elif isinstance(values, list | tuple):
-        for each in values:
-            yield from _tensors(each)
+        for item in values:
+            yield from _tensors(item)
 
 
 def _convert(values: Any, formats: tuple[Any, ...], wanted: Any) -> Any:
-    """Return values with their tensors of some formats in another one."""
+    """Return nested values with tensors of the dtypes `formats` cast to `wanted`."""
     if isinstance(values, paddle.Tensor):
         return values.astype(wanted) if values.dtype in formats else values
     if isinstance(values, list | tuple):
-        return type(values)(_convert(each, formats, wanted) for each in values)
+        return type(values)(_convert(item, formats, wanted) for item in values)
     return values

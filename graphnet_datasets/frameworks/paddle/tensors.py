@@ -1,4 +1,4 @@
-"""From a sample's inputs to paddle: tensors on a place, with the numbers that torch gets too."""
+"""Paddle tensors for a sample's inputs, with the same elements as in torch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FLOAT8 = ("float8_e4m3fn", "float8_e5m2")
 
 @functools.cache
 def dtypes() -> Mapping[str, Any]:
-    """Return the paddle dtype of each dtype that the installed paddle has."""
+    """Return the paddle dtypes that the installed paddle has, by canonical name."""
     return {name: vars(paddle)[name] for name in DTYPE_NAMES if name in vars(paddle)}
 
 
@@ -34,7 +34,7 @@ def dtype_of(name: str) -> Any:
     """Return the paddle dtype with the canonical name `name`.
 
     Raises:
-        MaterializeError: the installed paddle has no such dtype.
+        MaterializeError: the installed paddle does not have the dtype.
 
     >>> str(dtype_of("bfloat16"))
     'paddle.bfloat16'
@@ -47,10 +47,11 @@ def dtype_of(name: str) -> Any:
 
 
 def place_of(device: str) -> Any:
-    """Return the place that a device's name means: `cpu`, `gpu`, `gpu:0`, also `cuda:0`.
+    """Return the place for a device name: `cpu`, `gpu`, `gpu:0` or `cuda:0`.
 
     Raises:
-        MaterializeError: it is not a device of paddle, or this paddle has no such device.
+        MaterializeError: the name is not a Paddle device, or the installed paddle cannot use the
+            device.
 
     >>> place_of("cpu")
     Place(cpu)
@@ -71,9 +72,10 @@ def place_of(device: str) -> Any:
 
 
 def to_tensor(array: npt.NDArray, dtype: str, place: Any = None) -> paddle.Tensor:
-    """Return the tensor whose elements have the bits of `array`, which holds elements of `dtype`.
+    """Return a tensor of dtype `dtype` with the same bits as `array`.
 
-    Elements that NumPy lacks (bfloat16, float8) come as unsigned integers with the same bits.
+    Elements of dtypes that NumPy lacks (bfloat16, float8) are passed as unsigned integers with the
+    same bits.
 
     >>> to_tensor(np.array([0x3F80, 0x4000], np.uint16), "bfloat16").astype("float32").tolist()
     [1.0, 2.0]
@@ -83,7 +85,7 @@ def to_tensor(array: npt.NDArray, dtype: str, place: Any = None) -> paddle.Tenso
     tensor = paddle.to_tensor(contiguous, place=paddle.CPUPlace() if place is None else place)
     if dtype in _FLOAT8:
         return tensor.view(wanted)
-    # Paddle reads uint16 as bfloat16, having no other use for it.
+    # Paddle interprets uint16 arrays as bfloat16.
     if tensor.dtype != wanted:
         raise MaterializeError(f"An array of {array.dtype} does not hold elements of {dtype}.")
     return tensor
@@ -97,17 +99,17 @@ def make_input(
     device: str = "cpu",
     sizes: Mapping[str, int] | None = None,
 ) -> TensorOrScalar:
-    """Return input `index`: a tensor on `device`, an integer for a symbol, a number for a scalar.
+    """Return input `index`: a tensor on `device`, an int for a symbol or a number for a scalar.
 
     Raises:
         SampleError: a symbol has no size, or the statistics contradict themselves.
-        MaterializeError: the installed paddle has no such dtype or device.
+        MaterializeError: the installed paddle does not have the dtype or device.
     """
-    each = sample.inputs[index]
+    sample_input = sample.inputs[index]
     array = make_array(sample, index, seed, mode, sizes)
-    if each.role in ("symbol", "scalar"):
+    if sample_input.role in ("symbol", "scalar"):
         return array.item()
-    return to_tensor(array, cast(str, each.value.dtype), place_of(device))
+    return to_tensor(array, cast(str, sample_input.value.dtype), place_of(device))
 
 
 def make_inputs(
@@ -122,12 +124,14 @@ def make_inputs(
 ) -> dict[str, TensorOrScalar]:
     """Return the arguments of the materialized sample by canonical name, in argument order.
 
-    With `weights="parameters"` only what stays an argument then: data inputs, symbols, scalars.
+    With `weights="parameters"`, return only the remaining arguments: data inputs, symbols and
+    scalars.
 
     Raises:
-        MemoryLimitError: they take more memory than `memory_limit_bytes` (default: that of this
-            machine).
-        TimeLimitError: making them takes longer than `time_limit_s` (default: two minutes).
+        MemoryLimitError: the inputs need more than `memory_limit_bytes` (default: the memory of
+            this machine).
+        TimeLimitError: generating the inputs takes longer than `time_limit_s` (default: two
+            minutes).
         MaterializeError: `weights` or `mode` is unknown.
 
     >>> from graphnet_datasets.sample import Input, Sample, Value
@@ -141,9 +145,11 @@ def make_inputs(
     with_weights = weights == "inputs"
     check_inputs(sample, sizes, memory_limit_bytes, with_weights=with_weights, are_laid_out=False)
     deadline = Deadline(time_limit_s)
-    made: dict[str, TensorOrScalar] = {}
+    arguments: dict[str, TensorOrScalar] = {}
     with drawing_until(deadline, f"Making the inputs of `{sample.id}`"):
-        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
-            if weights == "inputs" or not is_weight(each):
-                made[name] = make_input(sample, index, seed, mode, device, sizes)
-    return made
+        for index, (name, sample_input) in enumerate(
+            zip(sample.input_names, sample.inputs, strict=True)
+        ):
+            if weights == "inputs" or not is_weight(sample_input):
+                arguments[name] = make_input(sample, index, seed, mode, device, sizes)
+    return arguments

@@ -1,4 +1,4 @@
-"""Which texts a call of paddle may be given: layouts, modes and algorithms are closed sets."""
+"""Checks of string arguments of Paddle calls: layouts, modes and algorithms."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TEXTS = {
     "normalization": words("backward forward ortho"),
     "reduction": words("none mean sum batchmean"),
 }
-"""By the name of the argument; what is not a known text falls through to some branch of a kernel,
-or through all of them."""
+"""Accepted strings by argument name. Kernels do not reject other strings; they take an arbitrary
+branch or none."""
 
 _MODES = {
     "dropout": words("upscale_in_train downscale_in_infer downgrade_in_infer"),
@@ -29,10 +29,10 @@ _MODES = {
 
 
 def check_texts(name: str, arguments: Sequence[str], args: Sequence[Any]) -> None:
-    """Refuse a text that means nothing to the operator.
+    """Raise if a string argument is not accepted by the operator.
 
     Raises:
-        MaterializeError: it does not.
+        MaterializeError: the string is not accepted.
 
     >>> check_texts("pool2d", ["data_format"], ["NHWC"])
     """

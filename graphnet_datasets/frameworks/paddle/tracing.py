@@ -1,4 +1,5 @@
-"""Tracing of a layer into one program, without effects on the layer, its tensors or generators."""
+"""Tracing of a layer into one program, without side effects on the layer, its tensors or
+generators."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from paddle.jit.dy2static.program_translator import StaticFunction
 from ..capturing import plain_children, plain_module
 
 Value: Any = vars(paddle.pir)["Value"]
-"""The class of the tracer's values."""
+"""The class of values in a traced program."""
 
 _NAMESPACES = (Value, paddle, paddle.nn.functional)
 
@@ -31,11 +32,11 @@ def trace(
     tensors: Sequence[paddle.Tensor],
     specs: Sequence[Any] | None,
 ) -> Any:
-    """Return the concrete program of `layer(*args, **kwargs)`; nothing is run.
+    """Return the concrete program of `layer(*args, **kwargs)` without running the layer.
 
     `rebuild` returns the arguments for a list of tensors. `specs` describes the tensors if some of
-    their sizes are symbols. The tracer works on a copy of the layer that shares its tensors, so
-    that values of the tracer never stay in the layer.
+    their sizes are symbolic. A copy of the layer with shared tensors is traced, so that no tracer
+    values remain in the layer.
     """
     with _twin(layer) as twin:
         return _trace(twin, rebuild, tensors, specs)
@@ -53,7 +54,7 @@ def _trace(
         wrapper, full_graph=True, input_spec=None if specs is None else [list(specs)]
     )
     with paddle.no_grad(), _rebinding_in_place(), warnings.catch_warnings(), same_randomness():
-        warnings.simplefilter("ignore")  # paddle warns about its own functions while it traces
+        warnings.simplefilter("ignore")  # paddle emits warnings about its own functions
         if specs is not None:
             return static.forward.concrete_program
         program, _ = static.forward.get_concrete_program(list(tensors), is_train=layer.training)
@@ -61,7 +62,7 @@ def _trace(
 
 
 class _Call(paddle.nn.Layer):
-    """Calls a layer with tensors put back into the structure of its arguments."""
+    """Layer that calls another layer with arguments rebuilt from a list of tensors."""
 
     def __init__(self, layer: paddle.nn.Layer, rebuild: Callable[[Any], Any]) -> None:
         super().__init__()
@@ -77,15 +78,15 @@ class _Call(paddle.nn.Layer):
 def _twin(layer: paddle.nn.Layer) -> Iterator[paddle.nn.Layer]:
     """Yield a copy of a layer with the same parameters and buffers.
 
-    A layer that holds something that cannot be copied, such as a lock, is yielded itself. Its
-    attributes are restored at the end of the block.
+    If the layer contains something that cannot be copied, such as a lock, the layer itself is
+    yielded, and its attributes are restored at the end of the block.
     """
     memo = {id(tensor): tensor for tensor in [*layer.parameters(), *layer.buffers()]}
     try:
         twin = plain_module(copy.deepcopy(layer, memo))
     except (TypeError, RuntimeError, NotImplementedError, AttributeError):
         twin = layer
-    kept = [
+    saved_attributes = [
         (attributes, dict(attributes))
         for part in (layer.sublayers(include_self=True) if twin is layer else ())
         for attributes in (vars(part), part._buffers, part._parameters)
@@ -94,16 +95,16 @@ def _twin(layer: paddle.nn.Layer) -> Iterator[paddle.nn.Layer]:
         with plain_children(twin), _dynamic_layers(twin):
             yield twin
     finally:
-        for attributes, before in kept:
+        for attributes, before in saved_attributes:
             attributes.clear()
             attributes.update(before)
 
 
 @contextlib.contextmanager
 def _dynamic_layers(layer: paddle.nn.Layer) -> Iterator[None]:
-    """Replace `forward` of layers that `to_static` returned by the original within the block.
+    """Temporarily restore the original `forward` of layers that `to_static` converted.
 
-    Paddle refuses to call such a layer while it traces another.
+    Paddle does not allow calling a converted layer while it traces another layer.
     """
     replaced: list[tuple[dict[str, Any], Any]] = []
     for part in layer.sublayers(include_self=True):
@@ -145,10 +146,11 @@ def same_randomness() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _rebinding_in_place() -> Iterator[None]:
-    """Let in-place methods and functions rebind their first operand while paddle traces.
+    """Make in-place methods and functions rebind their first operand while Paddle traces.
 
-    Paddle's tracer takes `y.add_(x)` for `y.add(x)` and drops the result. Its own map from values
-    to their successors, which it uses for `y[i] = x`, makes later uses of `y` see the result.
+    Paddle's tracer treats `y.add_(x)` as `y.add(x)` and drops the result. Registering the result in
+    the tracer's map from values to successors, which it uses for `y[i] = x`, makes later uses of
+    `y` see the result.
     """
     originals: list[tuple[Any, str, Any]] = []
     missing: list[str] = []
@@ -173,7 +175,7 @@ def _rebinding_in_place() -> Iterator[None]:
 
 
 def _rebinding(function: Callable[..., Any]) -> Any:
-    """Return an in-place function whose result takes the place of its first operand."""
+    """Wrap an in-place function so that its result replaces its first operand."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -183,7 +185,7 @@ def _rebinding(function: Callable[..., Any]) -> Any:
             _global_inplace_map.add(paddle.static.default_main_program(), before, result)
         return result
 
-    call.__module__ = "paddle.tensor"  # the tracer leaves the code of paddle's functions as it is
+    call.__module__ = "paddle.tensor"  # prevents the tracer from transforming the function's code
     return paddle.jit.not_to_static(call)
 
 
@@ -192,4 +194,4 @@ def _fill(value: Any, number: Any) -> Any:
 
 
 _MISSING: dict[str, Callable[..., Any]] = {"zero_": paddle.zeros_like, "fill_": _fill}
-"""In-place methods that values of the tracer lack, as functions of the value."""
+"""In-place methods that tracer values lack, as functions of the value."""

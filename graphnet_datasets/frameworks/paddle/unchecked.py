@@ -1,4 +1,4 @@
-"""Which operators of a sample may run in the caller's process, found before anything is built."""
+"""A check that a sample calls only operators that may run in the caller's process."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .operators import lookup
 
 
 def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
-    """Check that a sample calls checked operators alone.
+    """Raise if a sample calls unchecked operators and they are not allowed.
 
     Raises:
-        UncheckedOperatorError: it calls another, and `allow_unchecked_operators` is false.
+        UncheckedOperatorError: an operator is unchecked, and `allow_unchecked_operators` is false.
         UnknownOperatorError: an operator is not in the table.
     """
     if allow_unchecked_operators:

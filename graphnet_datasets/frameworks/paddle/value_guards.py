@@ -1,7 +1,7 @@
-"""What is compared before operators of paddle by their elements: indices, labels, divisors, boxes.
+"""Checks of the elements of Paddle operands: indices, labels, divisors and boxes.
 
-Kernels that pick elements by number read and write where the number says; only those whose kernels
-do not compare it themselves stand here, since comparing reads all of it.
+Indexing kernels access memory wherever an index points. Only operators whose kernels lack bounds
+checks are listed here, since checking reads the whole tensor.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ DIVIDING = frozenset(
         "operator.floordiv",
     }
 )  # fmt: skip
-"""Operators that divide; of integers, by what the processor may fault on."""
+"""Operators that divide; integer division can raise a processor fault."""
 
 
 def check_divisor(args: Sequence[Any]) -> None:
-    """Refuse integer divisions on which the processor faults: by zero, and of the least by -1.
+    """Raise for integer divisions that fault: division by zero and of the smallest integer by -1.
 
-    Operands of two dtypes are compared in each of them, since either may be what is divided in.
+    If the operands have two dtypes, both dtypes are checked, since the division may use either.
 
     Raises:
-        MaterializeError: there is such a division.
+        MaterializeError: the operands contain such a division.
     """
     dtypes = {
         dtype_name(arg)
@@ -43,16 +43,16 @@ def check_divisor(args: Sequence[Any]) -> None:
     if len(args) != 2 or not dtypes:
         return
     if not all(isinstance(arg, (paddle.Tensor, int)) for arg in args):
-        return  # a number with a fraction makes it a division of such numbers
+        return  # a float operand makes it a floating-point division
     dividend, divisor = args
     if type(divisor) is int and 0 < divisor < 128:
-        return  # the common case: nothing to read
-    found = _elements(divisor)
+        return  # common case: no elements to read
+    divisors = _elements(divisor)
     for dtype in dtypes:
-        if not found.astype(dtype).all():
+        if not divisors.astype(dtype).all():
             raise MaterializeError("divides integers by zero.")
         kind = np.dtype(dtype)
-        if kind.kind != "i" or not (found.astype(kind) == -1).any():
+        if kind.kind != "i" or not (divisors.astype(kind) == -1).any():
             continue
         if (_elements(dividend).astype(kind) == np.iinfo(kind).min).any():
             raise MaterializeError("divides the least integer by -1.")
@@ -63,11 +63,13 @@ def _elements(operand: Any) -> np.ndarray[Any, Any]:
 
 
 def _is_within(indices: Any, least: int, end: int) -> bool:
-    """Tell whether all indices are at least `least` and below `end`; of a program all are."""
+    """Return whether all indices are in `[least, end)`; always true for values of a program."""
     if not isinstance(indices, paddle.Tensor) or not indices.size:
         return True
-    found = indices.numpy()
-    return found.dtype.kind in "iu" and bool(found.min() >= least) and bool(found.max() < end)
+    elements = indices.numpy()
+    return (
+        elements.dtype.kind in "iu" and bool(elements.min() >= least) and bool(elements.max() < end)
+    )
 
 
 def _check_rows(args: Sequence[Any]) -> None:
@@ -105,8 +107,8 @@ def _check_labels(args: Sequence[Any]) -> None:
     tensor, label, is_soft, _, _, ignored, axis = args
     if is_soft or not isinstance(label, paddle.Tensor) or not isinstance(tensor, paddle.Tensor):
         return
-    found, size = label.numpy(), tensor.shape[axis]
-    if ((found != ignored) & ((found < 0) | (found >= size))).any():
+    class_indices, size = label.numpy(), tensor.shape[axis]
+    if ((class_indices != ignored) & ((class_indices < 0) | (class_indices >= size))).any():
         raise MaterializeError(f"has labels that are none of {size} classes.")
 
 
@@ -114,15 +116,15 @@ def _check_chances(args: Sequence[Any]) -> None:
     tensor, number, is_repeated = args
     if not isinstance(tensor, paddle.Tensor):
         return
-    found = tensor.astype("float64").numpy()
-    if not np.isfinite(found).all() or (found < 0).any() or not (found.sum(-1) > 0).all():
+    weights = tensor.astype("float64").numpy()
+    if not np.isfinite(weights).all() or (weights < 0).any() or not (weights.sum(-1) > 0).all():
         raise MaterializeError("draws by chances that are none.")
-    if not is_repeated and ((found > 0).sum(-1) < number).any():
+    if not is_repeated and ((weights > 0).sum(-1) < number).any():
         raise MaterializeError(f"draws {number} of fewer that may be drawn.")
 
 
 def _check_finite(args: Sequence[Any]) -> None:
-    """Numbers that are none have no order, which sorting relies on."""
+    """Raise if boxes or scores are not finite, since sorting relies on their order."""
     for arg in args:
         is_known = isinstance(arg, paddle.Tensor) and "float" in dtype_name(arg)
         if is_known and not np.isfinite(arg.numpy()).all():
@@ -142,7 +144,8 @@ def _check_levels(args: Sequence[Any]) -> None:
 
 
 def _check_regions(args: Sequence[Any]) -> None:
-    """Where no number of samples is given, kernels take as many as a region has pixels."""
+    """Limit the sample count of `roi_align`: without a sampling ratio, kernels sample every
+    pixel of a region."""
     _, boxes, counts, height, width, scale, ratio, is_aligned = args
     _check_counts(boxes, counts)
     _check_finite([boxes])
@@ -150,8 +153,8 @@ def _check_regions(args: Sequence[Any]) -> None:
         raise MaterializeError(f"scales boxes by {scale}.")
     if ratio > 0 or not isinstance(boxes, paddle.Tensor):
         return
-    found = boxes.numpy().astype(np.float64) * scale
-    sides = found[:, 2:] - found[:, :2]
+    scaled_boxes = boxes.numpy().astype(np.float64) * scale
+    sides = scaled_boxes[:, 2:] - scaled_boxes[:, :2]
     if not is_aligned:
         sides = sides.clip(1)
     samples = np.ceil(sides / (width, height)).prod(-1)
@@ -167,7 +170,14 @@ def _check_regions(args: Sequence[Any]) -> None:
 def _check_messages(args: Sequence[Any]) -> None:
     tensor, sources, targets, _, sizes = args
     size = tensor.shape[0]
-    room = next((each for each in sizes or () if type(each) is int and each > 0), size)
+    room = next(
+        (
+            output_size
+            for output_size in sizes or ()
+            if type(output_size) is int and output_size > 0
+        ),
+        size,
+    )
     if not _is_within(sources, 0, size) or not _is_within(targets, 0, room):
         raise MaterializeError(f"sends messages between rows that {size} and {room} have not.")
 
@@ -193,4 +203,4 @@ VALUE_CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {
     f"{CORE}send_u_recv": _check_messages,
     f"{CORE}rnn": _check_lengths,
 }
-"""The checks that read elements, by the name of the form that does not write."""
+"""Checks that read elements, by the name of the out-of-place operator."""

@@ -1,7 +1,7 @@
-"""Types of values as the comments of a captured program spell them: `-1x64x7x7xf32`, `[2xi64]`.
+"""Types of values in the comments of a captured program, such as `-1x64x7x7xf32` and `[2xi64]`.
 
-A type is its dimensions and its dtype joined by `x`. Two spellings are ours: `*xf32` where the
-shape is unknown, as MLIR writes it, and a symbolic dimension in braces (`{2*s0}x3xf32`).
+A type is its dimensions and its dtype joined by `x`. Two extensions are specific to this library:
+`*xf32` for an unknown shape, as in MLIR, and symbolic dimensions in braces (`{2*s0}x3xf32`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DTYPE_NAMES = {
     "complex64": "c64", "complex128": "c128",
     "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2",
 }  # fmt: skip
-"""Paddle's short name of each dtype that it has."""
+"""Paddle's short name of each of its dtypes."""
 
 _DTYPES = {
     **{name: name for name in ITEM_SIZE_BYTES},
@@ -32,16 +32,16 @@ _DIMENSION = re.compile(r"(-?\d{1,19}|\{[^{}]{1,1000}\}|\*)x|x(?=[a-z?])")
 
 
 def parse_type(text: str) -> Value:
-    """Return the value that a type describes; what is unknown in it is None.
+    """Return the value for a type; unknown parts are None.
 
     >>> parse_type("8x3xf32"), parse_type("-1x3xf32").shape, parse_type("i64").shape
     (Value(dtype='float32', shape=(8, 3), stride=None), None, ())
     """
     dims: list[Dim] = []
     is_known, position = True, 0
-    while found := _DIMENSION.match(text, position):
-        position = found.end()
-        dim = found[1]
+    while match := _DIMENSION.match(text, position):
+        position = match.end()
+        dim = match[1]
         if dim is None:
             continue
         if dim == "*" or dim.startswith("-"):
@@ -56,7 +56,7 @@ def parse_type(text: str) -> Value:
 
 
 def print_type(value: Value) -> str:
-    """Return the text of a type, which `parse_type` reads back (strides are left out).
+    """Return the text of a type, the inverse of `parse_type` (strides are omitted).
 
     >>> print_type(Value("float32", ("s0", 3))), print_type(Value("bool")), print_type(Value())
     ('{s0}x3xf32', '*xb', 'None')
@@ -71,25 +71,25 @@ def print_type(value: Value) -> str:
 
 
 def parse_results(comment: str) -> tuple[Value, ...] | None:
-    """Return the results that an operator's comment records, or None if it is not such a comment.
+    """Return the results recorded in an operator's comment, or None for other comments.
 
-    A list of tensors among several results is one value without a dtype; an operator whose only
-    result is a list has the list's elements as its results, as every operator that gives several.
+    A list of tensors among several results is one value without a dtype. If a list is the only
+    result, its elements are the results.
 
     >>> parse_results("# pd_op.split: ([2xf32, 3xf32]) <- (5xf32, 2xi64)")[1]
     Value(dtype='float32', shape=(3,), stride=None)
     """
-    found = _COMMENT.match(comment)
-    if found is None:
+    match = _COMMENT.match(comment)
+    if match is None:
         return None
-    parts = _split(found["results"])
+    parts = _split(match["results"])
     if len(parts) == 1 and parts[0].startswith("["):
         parts = _split(parts[0][1:-1])
     return tuple(Value() if part.startswith("[") else parse_type(part) for part in parts)
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that stand outside brackets and braces."""
+    """Split at commas outside brackets and braces."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text):
         if character in "[{":

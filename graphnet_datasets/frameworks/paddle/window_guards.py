@@ -1,4 +1,4 @@
-"""What is compared by shape before operators of paddle that go over images in windows, or pad."""
+"""Argument checks for Paddle operators with sliding windows or padding."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _check_paddings(args: Sequence[Any]) -> None:
 
 
 def _check_window(args: Sequence[Any]) -> None:
-    numbers = [each for arg in args[1:] if isinstance(arg, (list, tuple)) for each in arg]
-    if any(type(each) is int and abs(each) > MAX_PADDING for each in numbers):
+    numbers = [number for arg in args[1:] if isinstance(arg, (list, tuple)) for number in arg]
+    if any(type(number) is int and abs(number) > MAX_PADDING for number in numbers):
         raise MaterializeError("has a window, stride or dilation that no image has room for.")
 
 
@@ -106,7 +106,7 @@ def _is_last(args: Sequence[Any]) -> bool:
 def _both_sides(paddings: Sequence[int], rank: int) -> list[int]:
     if len(paddings) == 2 * rank:
         return [paddings[2 * at] + paddings[2 * at + 1] for at in range(rank)]
-    return [2 * each for each in paddings]
+    return [2 * padding for padding in paddings]
 
 
 def _check_sides(args: Sequence[Any]) -> None:
