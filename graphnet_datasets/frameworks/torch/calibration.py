@@ -1,4 +1,4 @@
-"""Calibrate a sample of torch: its graph, run operator by operator."""
+"""Calibration of a torch sample by running its graph operator by operator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SLOW_IN_FLOAT16 = PRODUCTS | OperatorNames("slow_in_float16")
 _FLOAT16_OR_MASK = {torch.float16, torch.bool}
 
 _LARGEST_SHARE = 2**24
-"""Elements of which the moments are taken, from the start of a larger tensor."""
+"""Moments of larger tensors are computed on this many leading elements."""
 
 
 def calibrate(
@@ -34,11 +34,11 @@ def calibrate(
     allow_unchecked_operators: bool = False,
     on_end: Callable[[list[tuple[int, int]]], None] | None = None,
 ) -> Sample:
-    """Return the sample with statistics that fit its graph; see `graphnet_datasets.calibrate`.
+    """Return the sample with statistics that suit its graph; see `graphnet_datasets.calibrate`.
 
     Raises:
-        CalibrationError: an operator of the graph fails, or there is no such device.
-        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
+        CalibrationError: If an operator of the graph fails, or the device does not exist.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: As in `materialize`.
     """
     if problem := find_device_problem("torch", device):
         raise CalibrationError(
@@ -67,7 +67,7 @@ def calibrate(
 
 @contextlib.contextmanager
 def _quick_products() -> Iterator[None]:
-    """Let a GPU take float32 products in TF32: four digits of their moments stay as they are."""
+    """Allow TF32 for float32 products on a GPU, which keeps four digits of their moments."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
@@ -77,10 +77,10 @@ def _quick_products() -> Iterator[None]:
 
 
 class _Backend(Stepper):
-    """What the calibration asks of the values of a run.
+    """Access to the values of a calibration run.
 
-    On a CPU products in float16 are computed in float32, in which they are rounded once, as in the
-    kernels of an accelerator: its own take some twenty times as long.
+    On a CPU, float16 products are computed in float32 and rounded once, like the kernels of an
+    accelerator, because the CPU's float16 kernels take about twenty times as long.
     """
 
     def compute(self, node: torch.fx.Node, op: Op) -> Any:

@@ -1,4 +1,4 @@
-"""Compilations in this process, whoever asks torch for them."""
+"""Counting of all torch compilations in this process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ _ENTRIES: tuple[tuple[Any, str], ...] = (
 
 
 def count_compilations() -> Callable[[], int]:
-    """Count compilations from now on; return a function with the count so far.
+    """Start counting compilations; return a function that returns the count so far.
 
-    A frame that dynamo compiles counts once, and so does a call of one of `_ENTRIES`. Nested
-    calls of these do not count again. The functions stay wrapped: this is for
-    a process that ends with its run.
+    Each frame compiled by dynamo and each call of a function in `_ENTRIES` counts once, except for
+    nested calls. The functions stay wrapped, so use this only in a process that ends with its run.
     """
     from torch._dynamo.callback import CallbackTrigger, callback_handler
 
@@ -49,7 +48,7 @@ def count_compilations() -> Callable[[], int]:
         setattr(owner, name, counted(getattr(owner, name)))
 
     def count_so_far() -> int:
-        # `torch._dynamo.reset`, which arms call before they compile, forgets all callbacks.
+        # Arms call `torch._dynamo.reset` before they compile, which removes all callbacks.
         if note_frame not in callback_handler.start_callbacks:
             callback_handler.register_start_callback(note_frame)
         return count

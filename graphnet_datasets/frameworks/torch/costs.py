@@ -1,4 +1,4 @@
-"""What a torch sample costs, counted on fake tensors: operations, memory traffic, memory."""
+"""Costs of a torch sample, counted on fake tensors: operations, memory traffic and memory."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _MOVES_NOTHING = OperatorNames("moves_nothing")
 
 @dataclasses.dataclass(frozen=True)
 class Walked:
-    """What `measure` finds: a footprint, and the sums over all calls of ATen operators.
+    """Costs of a sample: its footprint, and sums over all ATen calls.
 
-    `flops_coverage` is the share of the sample's operators all of whose calls have a formula. The
-    footprint's `peak_bytes` has the tensors, too, that a composite operator makes and drops.
-    `is_sized` is false where elements decide how large a tensor is: nothing can be said then.
+    `flops_coverage` is the share of operators whose calls all have a formula. The footprint's
+    `peak_bytes` includes temporary tensors inside composite operators. `is_sized` is false if
+    tensor sizes depend on data, in which case the costs are meaningless.
     """
 
     footprint: Footprint
@@ -43,10 +43,10 @@ class Walked:
 
 
 def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Walked:
-    """Return the costs of a sample for the given sizes of its symbols.
+    """Return the costs of a sample for the given symbol sizes.
 
     Raises:
-        UnknownOperatorError, MaterializeError: as `shapes.measure_footprint`.
+        UnknownOperatorError, MaterializeError: As in `shapes.measure_footprint`.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -72,7 +72,7 @@ def measure(sample: Sample, sizes: Mapping[str, int] | None = None) -> Walked:
 
 
 class _Counter(TorchDispatchMode, Observer):
-    """Sees every ATen call of the walk, below autograd and composite operators."""
+    """Observes every ATen call of the walk, below autograd and composite operators."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,21 +85,21 @@ class _Counter(TorchDispatchMode, Observer):
         self._is_repeating = False
 
     def start(self, input_bytes: int, inputs: Sequence[Any]) -> None:
-        """Note the inputs, whose memory is there from the first to the last."""
+        """Record the inputs, which stay in memory for the whole walk."""
         self.storages.begin(input_bytes, tensors_in(list(inputs)))
 
     def begin(self, position: int) -> None:
-        """Note which of the sample's operators is called next."""
+        """Record the position of the next operator."""
         self._position = position
         self._before = (self.flops, self.bytes_moved, self.storages.live_bytes)
         self.storages.call_peak_bytes = self.storages.live_bytes
 
     def fail(self) -> None:
-        """Note that the operator could not be called on fake tensors."""
+        """Record that the operator could not run on fake tensors."""
         self.unknown.add(self._position)
 
     def noted(self) -> tuple[int, int, int, bool]:
-        """Return operations, bytes moved, working memory, and whether something is unknown."""
+        """Return operations, bytes moved, working memory, and whether a cost is unknown."""
         flops, bytes_moved, live_bytes = self._before
         return (
             self.flops - flops,
@@ -109,7 +109,7 @@ class _Counter(TorchDispatchMode, Observer):
         )
 
     def extrapolate(self, *noted: Any) -> tuple[int, int, int, bool]:
-        """Return what is left of a loop whose steps all cost the same (see `Observer`)."""
+        """Return the remaining costs of a loop with constant cost per step (see `Observer`)."""
         first, both, walked, steps = noted
         short, long = walked
 
@@ -122,7 +122,7 @@ class _Counter(TorchDispatchMode, Observer):
 
     @contextlib.contextmanager
     def repeat(self, noted: tuple[int, int, int, bool]) -> Iterator[None]:
-        """Note a call like an earlier one, whose results are made without it."""
+        """Add the costs of an earlier, identical call; results are created in this context."""
         flops, bytes_moved, working_bytes, is_unknown = noted
         self.flops += flops
         self.bytes_moved += bytes_moved
@@ -141,7 +141,7 @@ class _Counter(TorchDispatchMode, Observer):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         if func is torch.ops.prim.device.default:
-            return result  # asked by fake tensors of themselves
+            return result  # fake tensors query their own device
         self.storages.see(result)
         if self._is_repeating:
             return result
@@ -161,25 +161,25 @@ class _Counter(TorchDispatchMode, Observer):
 
 
 class _SizeUnknownError(Exception):
-    """Only a run would tell how large a tensor is."""
+    """The size of a tensor is known only at run time."""
 
 
 def _bytes_moved(
     func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
 ) -> int:
-    """Return what one call reads and writes, each operand once."""
+    """Return the bytes that one call reads and writes, counting each operand once."""
     name = func._schema.name.partition("::")[2]
     if is_view(func) or name in _MOVES_NOTHING:
         return 0
     read = [tensor for arg in args for tensor in tensors_in(arg)]
     read += [tensor for key, arg in kwargs.items() if key != "out" for tensor in tensors_in(arg)]
-    given = list(tensors_in(result))
+    results = list(tensors_in(result))
     if name in _READS_A_PART or name in _ONLY_WRITES:
-        rest, first = read[1:], [] if name in _ONLY_WRITES else given
-        return _size(rest) + _size(first) + _size(given)
+        rest, first = read[1:], [] if name in _ONLY_WRITES else results
+        return _size(rest) + _size(first) + _size(results)
     if name in _WRITES_A_PART:
         return 2 * _size(read[-1:]) + _size(read[1:])
-    return _size(read) + _size(given)
+    return _size(read) + _size(results)
 
 
 def _size(tensors: list[torch.Tensor]) -> int:
@@ -187,7 +187,7 @@ def _size(tensors: list[torch.Tensor]) -> int:
 
 
 def _bytes_of(tensor: torch.Tensor) -> int:
-    """Return the bytes behind a tensor; what is expanded counts once, as it stays in the cache."""
+    """Return the bytes of a tensor; expanded elements count once, because they stay in cache."""
     if any(type(size) is not int for size in tensor.shape):
         raise _SizeUnknownError
     if tensor.layout is not torch.strided or 0 in tensor.shape:

@@ -1,7 +1,7 @@
-"""Calls captured in a CUDA graph: what the kernels take when launching them costs next to nothing.
+"""Calls captured in a CUDA graph, which removes kernel launch overhead.
 
-A small model on a fast GPU is bound by the processor that launches its kernels, and a compiler that
-fuses them then wins by launching less. Replayed from a graph, both arms launch once, so that the
+A small model on a fast GPU is bound by the CPU that launches its kernels, so a compiler that fuses
+kernels wins by launching fewer of them. With CUDA graphs, both arms need a single launch, and the
 kernels themselves are compared.
 """
 
@@ -13,20 +13,20 @@ from typing import Any
 import torch
 
 NUM_WARM_UP_CALLS = 3
-"""Calls on the side stream before the capture, as torch's documentation asks for: libraries make
-their handles and workspaces in the first ones."""
+"""Calls on the side stream before the capture, as recommended by torch's documentation, because
+libraries create handles and workspaces in their first calls."""
 
 
 class CapturedCall:
-    """A callable with its arguments in fixed buffers, replayed by one launch.
+    """A callable with its arguments in fixed buffers, replayed with one launch.
 
-    `make_arguments` returns fresh arguments for each call made while capturing, since a call may
-    write to them; the first ones are the buffers, so nobody else may use them. `load` copies
-    arguments into the buffers, which is not part of the call; the outputs lie in memory of the
-    graph and are overwritten by the next replay.
+    `make_arguments` returns fresh arguments for each call during the capture, since a call may
+    overwrite them. The first arguments become the buffers, so they must not be used elsewhere.
+    `load` copies arguments into the buffers and is not part of the call. Outputs are in memory of
+    the graph and are overwritten by the next replay.
 
     Raises:
-        RuntimeError: the call cannot be captured, for instance because it waits for the device.
+        RuntimeError: If the call cannot be captured, e.g. because it waits for the device.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class CapturedCall:
         """Copy arguments into the buffers.
 
         Raises:
-            RuntimeError: an argument has another shape than the one captured.
+            RuntimeError: If an argument does not match the captured shape.
         """
         for name, value in arguments.items():
             buffer = self.buffers[name]

@@ -1,7 +1,7 @@
-"""Tensors of normals, drawn in the memory of a device: the same bits as in the host's.
+"""Drawing of normal tensors in device memory, with the same bits as on the host.
 
-A draw is two look-ups in a block of a megabyte and a sum (`inputs.draws`), which a device does as
-exactly as a processor, and in a twentieth of the time that copying the elements to it would take.
+A draw is a sum of two lookups in a one-megabyte block (`inputs.draws`). A device computes it
+exactly like a CPU, in a twentieth of the time that copying the elements to it would take.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import torch
 from ...inputs import SEGMENT_SIZE, Normals, check_interruption
 
 _PIECE = 2**12
-"""Segments added up at a time: twice 256 MiB of float32 beside the tensor."""
+"""Segments summed at a time; they take twice 256 MiB of float32 beside the tensor."""
 
 
 def draws_on(device: torch.device) -> bool:
-    """Tell whether sums and roundings on a device are those of IEEE 754, one by one."""
+    """Return whether a device adds and rounds according to IEEE 754."""
     return device.type == "cuda"
 
 
 def draw_normals(normals: Normals, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Return the elements, in one dimension and in the memory of the device.
+    """Return the normals as a one-dimensional tensor on the device.
 
     >>> import numpy as np
     >>> block, addresses = np.arange(2.0**15, dtype=np.float32), np.array([[7], [20]])

@@ -1,4 +1,4 @@
-"""`extract`: wrap a module, or decorate its class, and get a sample of each graph it runs."""
+"""`extract`: a wrapper or decorator that captures a sample of each graph a module runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def extract(
     provenance: Provenance = Provenance(),  # noqa: B008 - frozen
     record: Record | None = None,
 ) -> Callable[[Any], Any]:
-    """Return a decorator for modules and classes of modules; see `graphnet_datasets.extract`.
+    """Return a decorator for modules and module classes; see `graphnet_datasets.extract`.
 
     `record` receives the samples of every module.
     """
@@ -54,15 +54,15 @@ def capture_module(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[Any, list[Sample]]:
-    """Capture a call of a module, which may hold materialized ones; see `capture`.
+    """Capture a call of a module, which may contain materialized modules; see `capture`.
 
-    Of a module that `torch.compile` returned the original is called and captured.
+    For a module returned by `torch.compile`, the original module is called and captured.
     """
     if isinstance(module, OptimizedModule):
         module = module._orig_mod
         call = module.__call__
-    for each in module.modules():  # or dynamo would look into how their making is put off
-        settle(each)
+    for submodule in module.modules():  # dynamo must not trace the deferred graph creation
+        settle(submodule)
     return capture(
         module,
         call,
@@ -75,7 +75,7 @@ def capture_module(
 
 
 def describe_module(provenance: Provenance, module: torch.nn.Module, way: str) -> Provenance:
-    """Fill in what the module itself says: its class, its mode and the version of torch."""
+    """Add the module's class, its mode and the torch version to a provenance."""
     return dataclasses.replace(
         provenance,
         model_name=provenance.model_name or type(module).__name__,

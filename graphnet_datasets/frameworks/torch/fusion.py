@@ -1,8 +1,8 @@
-"""What TorchInductor makes one kernel of, read from its scheduler; nothing is generated or run.
+"""Fusion decisions of TorchInductor, read from its scheduler without generating code.
 
-Each operator of a sample is one node of its module, and is marked with its position. Tracing and
-the passes before and after it keep the marks, so that the scheduler's nodes tell which operators
-they compute. The compilation ends where fusion has.
+Each node of a sample's module is annotated with the position of its operator. Tracing and graph
+passes preserve these annotations, so the scheduler's nodes can be mapped to operators. Compilation
+is aborted after fusion.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .tensors import make_inputs
 
 COMPILER = "inductor"
 MARK = "graphnet_op"
-"""Under which key of a node's annotations its operator stands."""
+"""The key of a node's annotation that holds its operator's position."""
 
 
 def find_fused(
     sample: Sample, *, device: str = "cpu", allow_unchecked_operators: bool = False
 ) -> Fusion:
-    """Return which operators TorchInductor fuses on a device; see `frameworks.find_fused`.
+    """Return the operators that TorchInductor fuses on a device; see `frameworks.find_fused`.
 
     Raises:
-        TransformError: TorchInductor cannot compile the sample.
-        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
+        TransformError: If TorchInductor cannot compile the sample.
+        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: As in
             `materialize`.
     """
     if torch.device(device).type == "cuda" and not torch.cuda.is_available():
@@ -51,10 +51,10 @@ def find_fused(
     module, values = mark(
         sample, device=device, allow_unchecked_operators=allow_unchecked_operators
     )
-    found: list[Any] = []
+    scheduler_nodes: list[Any] = []
 
     def keep(nodes: list[Any]) -> list[Any]:
-        found.extend(map(_read_node, nodes))
+        scheduler_nodes.extend(map(_read_node, nodes))
         raise _FusedError
 
     mode = FakeTensorMode()
@@ -68,11 +68,11 @@ def find_fused(
             failure = error
     if failure is not None and not _is_ours(failure):
         raise compile_error(sample, failure) from failure
-    return Fusion(COMPILER, torch.__version__, device, tuple(_kernels(found)))
+    return Fusion(COMPILER, torch.__version__, device, tuple(_kernels(scheduler_nodes)))
 
 
 class _FusedError(Exception):
-    """Ends a compilation: what is fused is known."""
+    """Aborts a compilation once fusion is known."""
 
 
 def _is_ours(error: BaseException | None) -> bool:
@@ -84,7 +84,7 @@ def _is_ours(error: BaseException | None) -> bool:
 
 
 def compile_error(sample: Sample, error: Exception) -> TransformError:
-    """Return the error of a sample that TorchInductor cannot compile."""
+    """Return the error for a sample that TorchInductor cannot compile."""
     lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return TransformError(
         f"TorchInductor cannot compile `{sample.id}`: {lines[0][:300]}",
@@ -95,10 +95,10 @@ def compile_error(sample: Sample, error: Exception) -> TransformError:
 def mark(
     sample: Sample, *, device: str, allow_unchecked_operators: bool
 ) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
-    """Return a module of tensors alone whose nodes carry their operator, and its arguments.
+    """Return a module of tensors whose nodes are annotated with operators, and its arguments.
 
     Raises:
-        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
+        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: As in
             `materialize`.
     """
     module = materialize(sample, device=device, allow_unchecked_operators=allow_unchecked_operators)
@@ -114,7 +114,7 @@ def mark(
         if isinstance(value, torch.Tensor):
             tensors.append(value)
             continue
-        for user in list(node.users):  # a number of the capture
+        for user in list(node.users):  # replace a number by its value at the capture
             user.args = map_arg(user.args, _replacing(node, value))
             user.kwargs = map_arg(user.kwargs, _replacing(node, value))
         graph.erase_node(node)
@@ -128,22 +128,22 @@ def _replacing(node: torch.fx.Node, value: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Node:
-    """A node of the scheduler: traced nodes that it computes, by name, with their operators."""
+    """A scheduler node: the names of the traced nodes it computes, with their operators."""
 
     computed: dict[str, int]
     is_extern: bool
 
 
 def _read_node(node: Any) -> _Node:
-    """Read what a node computes; of a call into a library the operator that it stands for alone."""
+    """Return what a node computes; for a library call, only the operator that it implements."""
     from torch._inductor.scheduler import ExternKernelSchedulerNode
 
     is_extern = isinstance(node, ExternKernelSchedulerNode)
     computed = {}
-    for each in node.get_nodes():
-        if each.node is None:
+    for member in node.get_nodes():
+        if member.node is None:
             continue
-        origins = [each.node.get_origin_node()] if is_extern else each.node.get_origins()
+        origins = [member.node.get_origin_node()] if is_extern else member.node.get_origins()
         for origin in origins:
             position = operator_of(origin)
             if position is not None:
@@ -152,23 +152,27 @@ def _read_node(node: Any) -> _Node:
 
 
 def operator_of(node: Any) -> int | None:
-    """Return the operator of the sample that a traced node belongs to, None where nobody knows."""
+    """Return the sample's operator that a traced node belongs to, or None if unknown."""
     if node is None:
         return None
-    found = (node.meta.get("custom") or {}).get(MARK)
-    return found if isinstance(found, int) else None
+    position = (node.meta.get("custom") or {}).get(MARK)
+    return position if isinstance(position, int) else None
 
 
 def _kernels(nodes: Sequence[_Node]) -> Iterator[Kernel]:
-    """Give each operator of which several kernels do a part to the one that finishes it."""
+    """Assign each operator that is split over kernels to the kernel that finishes it."""
     homes: dict[int, list[int]] = {}
     parts: dict[int, set[frozenset[str]]] = {}
     for number, node in enumerate(nodes):
         for position in set(node.computed.values()):
-            names = frozenset(name for name, each in node.computed.items() if each == position)
+            names = frozenset(
+                name
+                for name, computed_position in node.computed.items()
+                if computed_position == position
+            )
             homes.setdefault(position, []).append(number)
             parts.setdefault(position, set()).add(names)
-    # One that is the same in all kernels is computed again in each.
+    # An operator with the same parts in all kernels is recomputed in each kernel.
     finished_in = {position: homes[position][-1] for position in homes if len(parts[position]) > 1}
     for number, node in enumerate(nodes):
         positions = set(node.computed.values())
@@ -178,7 +182,7 @@ def _kernels(nodes: Sequence[_Node]) -> Iterator[Kernel]:
 
 @contextlib.contextmanager
 def fresh_caches() -> Iterator[Path]:
-    """Let TorchInductor keep what it keeps in an empty directory, which is removed."""
+    """Let TorchInductor cache files in a temporary directory."""
     from torch._inductor.utils import fresh_cache
 
     with tempfile.TemporaryDirectory() as directory, fresh_cache(dir=directory):
@@ -187,7 +191,7 @@ def fresh_caches() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    # It warns that the compilation ended early, which is what is meant.
+    # Inductor warns that the compilation ended early, which is intended.
     logger = logging.getLogger("torch._inductor.utils")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Gradients of a sample of torch: joint, forward and backward graphs by AOTAutograd."""
+"""Joint, forward and backward graphs of a torch sample, traced by AOTAutograd."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ def differentiate(
     check: bool = True,
     allow_unchecked_operators: bool = False,
 ) -> Gradients:
-    """Return the graphs of a sample's gradients; see `graphnet_datasets.transforms`.
+    """Return the gradient graphs of a sample; see `graphnet_datasets.transforms`.
 
     Raises:
-        GradientError: it has none, cannot be traced, or the graphs do not give what eager does.
-        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
+        GradientError: If there are no gradients, the sample cannot be traced, or the graphs do not
+            match eager.
+        UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: As in
             `materialize`.
     """
     if sample.custom_operators:
@@ -74,7 +75,7 @@ def differentiate(
 
 @contextlib.contextmanager
 def _plain_recurrence(sample: Sample) -> Iterator[None]:
-    """Keep recurrent layers from oneDNN, whose own layer autograd cannot take apart."""
+    """Disable oneDNN for recurrent layers, because autograd cannot decompose its fused layers."""
     was_enabled = torch._C._get_mkldnn_enabled()
     if any(kind_of(op.target) is not None for op in sample.ops):
         torch._C._set_mkldnn_enabled(False)
@@ -113,11 +114,11 @@ def _differentiate(
 
 
 class _StrideError(GradientError):
-    """A view was traced of strides that a kernel does not give."""
+    """A view was traced with strides that differ from those of the kernel's result."""
 
 
 class _Making:
-    """Makes samples of a joint graph, and holds what is known of their inputs."""
+    """Creates samples from a joint graph, and holds the data of their inputs."""
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class _Making:
         return self._convert("joint", self.traced.module, self.traced.outputs)
 
     def parts(self, cut: Callable[..., Any]) -> tuple[Sample, Sample]:
-        """Return the joint graph cut in two; the second part takes what the first one gives."""
+        """Split the joint graph into forward and backward samples."""
         traced = self.traced
         forward, backward = cut(traced.module, (), num_fwd_outputs=traced.num_forward)
         (end,) = (node for node in forward.graph.nodes if node.op == "output")
@@ -163,10 +164,10 @@ class _Making:
         )
 
     def checked(self, cut: Callable[..., Any], options: Mapping[str, Any]) -> Gradients:
-        """Return all graphs, after a run of each.
+        """Return all graphs after running each of them.
 
         Raises:
-            GradientError: they do not give what eager autograd does.
+            GradientError: If the results do not match eager autograd.
         """
         whole = self.joint()
         forward, backward = self.parts(cut)
@@ -176,9 +177,9 @@ class _Making:
     def check(
         self, joint: Sample, forward: Sample, backward: Sample, options: Mapping[str, Any]
     ) -> float:
-        """Run the graphs and compare what they give with eager; return the worst tolerance."""
+        """Run the graphs, compare them with eager and return the largest tolerance needed."""
         trial, traced = self.trial, self.traced
-        assert trial is not None  # noqa: S101 - the caller's
+        assert trial is not None  # noqa: S101 - guaranteed by the caller
         known = self._known(trial)
         expected = [self._expected(trial, each) for each in traced.outputs]
         whole = self._run(joint, known, options)
@@ -195,7 +196,7 @@ class _Making:
         return worst
 
     def measured(self, backward: Sample) -> Sample:
-        """Return the backward graph with what the run showed of the tensors that it takes."""
+        """Return the backward graph with measured statistics of the saved tensors."""
         inputs = list(backward.inputs)
         for place, name in enumerate(self.arguments["backward"]):
             tensor = self.saved.get(name)
@@ -324,7 +325,7 @@ class _Making:
         return f"saved_{name}"
 
     def _named(self, output: Output) -> Output:
-        """Return an output with the number of the sample's input instead of the tensor's."""
+        """Return an output indexed by the sample's inputs instead of its tensors."""
         if output.kind == "output":
             return output
         return dataclasses.replace(output, index=self.call.positions[output.index])

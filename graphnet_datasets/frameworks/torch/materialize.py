@@ -1,9 +1,9 @@
-"""From a sample to a `torch.fx.GraphModule`, without running any text that came with it.
+"""Conversion of a sample to a `torch.fx.GraphModule`, without running code from the sample.
 
 Each operator is looked up in the table and becomes one step, and later one node, in the order of
-the sample; nothing is dropped, merged or moved. `torch.fx` prints the graph into Python and
-compiles that, once somebody asks for it (`building.deferred`), so all that it prints is made here:
-generated names, keywords of torch's own schemas, and the literals that `literals` lets through.
+the sample. Nothing is dropped, merged or moved. `torch.fx` prints the graph as Python code and
+compiles it on demand (`building.deferred`), so everything it prints is generated here: names,
+keywords of torch's own schemas, and literals accepted by `literals`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _ARITY: Mapping[str, int] = {
     **dict.fromkeys(("abs", "index", "invert", "neg", "not_", "pos", "truth"), 1),
     "setitem": 3,
 }
-"""Operands of each of Python's operators; all others have two."""
+"""Number of operands of Python's operators; all others take two."""
 
 _MOVES = frozenset({"cpu", "cuda", "ipu", "mtia", "xpu"})
-"""Methods of tensors that move to a device of their own name."""
+"""Tensor methods that move to the device type they are named after."""
 
 _REBINDING: Mapping[str, Callable[[Any, Any], Any]] = {
     "iadd": python_operator.add,
@@ -59,7 +59,7 @@ _REBINDING: Mapping[str, Callable[[Any, Any], Any]] = {
     "itruediv": python_operator.truediv,
     "ixor": python_operator.xor,
 }
-"""What augmented assignments do to numbers: they give a new one and leave the old as it is."""
+"""Functions for augmented assignments to numbers, which return a new number."""
 
 
 def materialize(
@@ -78,15 +78,15 @@ def materialize(
     """Return a module that runs the sample on `device`; see `graphnet_datasets.materialize`.
 
     Raises:
-        UnknownOperatorError: an operator is not in the table, or the installed torch lacks it.
-        UntrustedCodeError: it brings custom operators, and `trust_remote_code` is false, or their
-            source is not what was captured.
-        UncheckedOperatorError: an operator may not run in any process, and
-            `allow_unchecked_operators` is false.
-        MemoryLimitError: the sample would need more memory than `memory_limit_bytes` (default:
+        UnknownOperatorError: If an operator is not in the table, or the installed torch lacks it.
+        UntrustedCodeError: If the sample has custom operators and `trust_remote_code` is false, or
+            their source was modified after the capture.
+        UncheckedOperatorError: If an operator is unchecked and `allow_unchecked_operators` is
+            false.
+        MemoryLimitError: If the sample would need more memory than `memory_limit_bytes` (default:
             the memory of this machine).
-        TimeLimitError: finding that out takes longer than `time_limit_s` (default: two minutes).
-        MaterializeError: the sample cannot be turned into something that runs.
+        TimeLimitError: If checking that takes longer than `time_limit_s` (default: two minutes).
+        MaterializeError: If the sample cannot be converted to a runnable module.
     """
     check_choice("weights", weights, ("inputs", "parameters"))
     check_choice("mode", mode, MODES)
@@ -109,7 +109,7 @@ def materialize(
 
     if sample.custom_operators:
         check_trust(sample, trust_remote_code=trust_remote_code)
-        check_limits()  # and all else, before any text is run
+        check_limits()  # all checks must pass before any source code runs
         customs = register(sample, trust_remote_code=trust_remote_code)
     builder = _Builder(sample, _device(device), customs)
     builder.add_arguments(weights)
@@ -132,13 +132,13 @@ def materialize(
 
 
 def make_plan(sample: Sample, device: str | torch.device, customs: Mapping[str, Any]) -> Plan:
-    """Return the calls of a sample that takes every input as an argument.
+    """Return the plan of a sample that takes every input as an argument.
 
-    Nothing is checked but the calls themselves: this is for a sample on the tensors that it was
-    captured with. `customs` are its custom operators by target.
+    Only the calls themselves are checked, since the sample runs on the tensors of its capture.
+    `customs` maps targets to custom operators.
 
     Raises:
-        UnknownOperatorError, MaterializeError: as `materialize`.
+        UnknownOperatorError, MaterializeError: As in `materialize`.
     """
     builder = _Builder(sample, _device(device), customs)
     builder.add_arguments("inputs")
@@ -154,7 +154,7 @@ def _device(device: str | torch.device) -> torch.device:
 
 
 class _Builder:
-    """The plan in the making: a step per operator, resolved and checked."""
+    """Builds a plan, with a resolved and checked step per operator."""
 
     def __init__(
         self, sample: Sample, device: torch.device, customs: Mapping[str, Callable[..., Any]]
@@ -169,11 +169,11 @@ class _Builder:
         self.numbers = find_scalars(sample)
 
     def add_arguments(self, weights: Weights) -> None:
-        """Add a placeholder per input; with `weights="parameters"` an attribute per weight."""
-        for index, (name, each) in enumerate(
+        """Add a placeholder per input, or an attribute per weight with `weights="parameters"`."""
+        for index, (name, graph_input) in enumerate(
             zip(self.sample.input_names, self.sample.inputs, strict=True)
         ):
-            is_held = weights == "parameters" and is_weight(each)
+            is_held = weights == "parameters" and is_weight(graph_input)
             (self.attributes if is_held else self.placeholders)[index] = name
 
     def add_ops(self) -> None:
@@ -186,18 +186,18 @@ class _Builder:
         check_regions(self.sample)
 
     def finish(self, seed: int, mode: Mode) -> torch.fx.GraphModule:
-        """Add the outputs and return the module, with its weights if it holds any."""
+        """Add the outputs and return the module with its weights, if it holds any."""
         plan = self.plan()
         tensors: dict[str, torch.Tensor] = {}
         for index, name in self.attributes.items():
             tensor = make_tensor(self.sample, index, seed, mode, self.device)
             if self.sample.inputs[index].role == "parameter":
-                # Samples are timed as they are deployed; who wants gradients can ask for them.
+                # Samples are timed as in deployment; callers can enable gradients themselves.
                 tensor = torch.nn.Parameter(tensor, requires_grad=False)
             tensors[name] = tensor
         if not has_regions(self.sample):
             return make_deferred(plan, tensors)
-        # It tells `torch.compile` what to leave alone, which imports as much as torch itself.
+        # This module uses `torch._dynamo`, whose import takes as long as torch's.
         from .building.region_state import RestoringModule
 
         return RestoringModule(hold(torch.nn.Module(), plan, tensors), plan.make_graph()).eval()
@@ -236,7 +236,7 @@ class _Builder:
         if kwargs.get("pin_memory"):
             kwargs["pin_memory"] = False
         if self.device.type != "cpu" and kwargs.get("device") is None and is_factory(operator):
-            kwargs["device"] = self.device  # a model that runs on a CPU need not say so
+            kwargs["device"] = self.device  # models captured on a CPU often omit the device
         if operator.kind == "attribute":
             self._check_receiver(op, 1)
             return Step("call_function", getattr, (args[0], operator.last_name), {})
@@ -252,12 +252,12 @@ class _Builder:
     def _method(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
         resolve(operator)
         if operator.last_name in _MOVES:
-            kept = {name: kwargs[name] for name in ("memory_format",) if name in kwargs}
-            return Step("call_method", "to", (args[0], self.device), kept)
+            options = {name: kwargs[name] for name in ("memory_format",) if name in kwargs}
+            return Step("call_method", "to", (args[0], self.device), options)
         return Step("call_method", operator.last_name, args, kwargs)
 
     def _python(self, op: Op, operator: Operator, args: tuple[Any, ...]) -> Step:
-        """Add one of Python's operators, which fx prints as an expression of its operands."""
+        """Return a step for a Python operator, which fx prints as an expression."""
         last = operator.last_name
         arity = _ARITY.get(last, 2)
         if len(args) != arity:
@@ -265,7 +265,7 @@ class _Builder:
         if operator.is_inplace or last == "getitem":
             self._check_receiver(op, arity)
         if last in _REBINDING and isinstance(op.args[0], Ref) and op.args[0].index in self.numbers:
-            # fx prints `a += b`, which would give later uses of the number `a` the new value.
+            # fx prints `a += b`, which would change the number `a` for its later uses.
             return Step("call_function", _REBINDING[last], args, {})
         return Step("call_function", resolve(operator), args, {})
 

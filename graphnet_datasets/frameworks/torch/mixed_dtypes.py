@@ -1,7 +1,7 @@
-"""Products whose operands have different dtypes, which no kernel takes.
+"""Detection of products with operands of different dtypes, which no kernel supports.
 
-On meta tensors they pass: a model that was captured without being run, half of it moved to another
-dtype, may hold them.
+Meta tensors accept them, so they can occur in models that were captured without being run after
+part of the model was converted to another dtype.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 
 def mixed_dtypes(sample: Sample) -> list[str]:
-    """Return a sentence for each product that a run would refuse for the dtypes of its operands.
+    """Return a sentence for each product that would fail because its operand dtypes differ.
 
-    Nothing is told of a graph that enters autocast, which changes them.
+    Graphs that enter autocast are not checked, because autocast changes the dtypes.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -30,8 +30,8 @@ def mixed_dtypes(sample: Sample) -> list[str]:
     """
     if any(op.target == AUTOCAST for op in sample.ops):
         return []
-    dtypes = {index: each.value.dtype for index, each in enumerate(sample.inputs)}
-    found: list[str] = []
+    dtypes = {index: graph_input.value.dtype for index, graph_input in enumerate(sample.inputs)}
+    problems: list[str] = []
     for position, op in enumerate(sample.ops):
         if op.results is not None and len(op.results) == 1:
             dtypes[len(sample.inputs) + position] = op.results[0].dtype
@@ -40,5 +40,7 @@ def mixed_dtypes(sample: Sample) -> list[str]:
         used = {dtypes.get(ref) for ref in iterate_refs((op.args, op.kwargs))} & _FLOATS
         if len(used) > 1:
             names = " and ".join(sorted(map(str, used)))
-            found.append(f"Op {position} (`{op.target}`) multiplies {names}, which no kernel does.")
-    return found
+            problems.append(
+                f"Op {position} (`{op.target}`) multiplies {names}, which no kernel does."
+            )
+    return problems

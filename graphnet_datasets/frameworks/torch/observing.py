@@ -1,4 +1,4 @@
-"""What the values of a sample of torch are like in one run on its inputs."""
+"""Statistics of a torch sample's values in a run on its inputs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from .stepping import Stepper, prepare
 def stepping(
     sample: Sample, seed: int = 0, *, emulates: bool = False, **options: Any
 ) -> Iterator[Stepper]:
-    """Yield what runs the operators of a sample one at a time; `options` are of `materialize`.
+    """Yield a stepper that runs a sample's operators one at a time.
+
+    `options` are those of `materialize`.
 
     Raises:
-        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: As in `materialize`.
     """
     prepared = prepare(sample, **options)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -29,5 +31,5 @@ def stepping(
 
 
 def look_at(tensor: torch.Tensor) -> Observed:
-    """Return statistics of a tensor, and its elements where these decide what the graph does."""
+    """Return statistics of a tensor, and its elements if the statistics cannot replace them."""
     return Observed(measure(tensor), elements_to_store(tensor, "input"))

@@ -1,7 +1,7 @@
-"""The same graph in float64, from the same inputs: what eager and the candidate approximate.
+"""Float64 reference results, which eager and the candidate both approximate.
 
-Every floating-point tensor becomes float64 and every complex one complex128, after the inputs were
-made in their own dtypes; so do the dtypes that the graph names. Integers stay as they are.
+Inputs are created in their own dtypes. Floating-point tensors are then converted to float64 and
+complex tensors to complex128, as are dtypes named in the graph. Integers are unchanged.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _WIDE_METHODS = {
 
 
 def float64_outputs(workload: Workload, sample: Sample) -> Any:
-    """Return what `Arm.results` would, on input set 0, computed in float64; None where it cannot.
+    """Return the float64 counterpart of `Arm.results` for input set 0, or None if there is none.
 
-    A graph that draws random numbers has no such outputs: the generators draw others in float64.
-    The workload cannot be used any more after this: its weights are widened in place, one by one,
-    so that at no time all are there twice.
+    A graph that draws random numbers has no counterpart, because float64 draws differ. The workload
+    is unusable afterwards: its weights are converted in place, one at a time, to avoid a second
+    copy of all weights.
 
     Raises:
-        Exception: whatever torch raises where an operator has no float64, or memory is short.
+        Exception: Any torch exception, e.g. for an operator without float64 or lack of memory.
     """
     if _draws(workload, sample):
         return None
@@ -49,7 +49,7 @@ def float64_outputs(workload: Workload, sample: Sample) -> Any:
         tensor.data = _wide(tensor.data)
     written = [arguments[name] for name in workload.written]
     before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)  # of what the graph makes without naming a dtype
+    torch.set_default_dtype(torch.float64)  # for tensors that the graph creates without a dtype
     try:
         outputs = module(**arguments)
     finally:
@@ -59,7 +59,7 @@ def float64_outputs(workload: Workload, sample: Sample) -> Any:
 
 
 def widen(graph: torch.fx.Graph) -> torch.fx.Graph:
-    """Return a copy of a graph that names float64 and complex128 where it named less.
+    """Return a copy of a graph with its dtypes replaced by float64 and complex128.
 
     >>> graph = torch.fx.symbolic_trace(lambda x: x.to(torch.bfloat16).float()).graph
     >>> [node.args[1:] or node.target for node in widen(graph).nodes if node.op == "call_method"]
@@ -85,12 +85,12 @@ def _wide_dtype(value: Any) -> Any:
 def _wide(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    wanted = _wide_dtype(value.dtype)
-    return value if value.is_quantized else value.to(wanted)
+    wide_dtype = _wide_dtype(value.dtype)
+    return value if value.is_quantized else value.to(wide_dtype)
 
 
 def _draws(workload: Workload, sample: Sample) -> bool:
-    """Tell whether the outputs depend on the seed; a dropout that is switched off draws nothing."""
+    """Return whether the outputs depend on the seed; inactive dropouts do not count."""
     if not any(entry.is_random for entry in entries_of(sample)):
         return False
     checksums = []
@@ -100,6 +100,10 @@ def _draws(workload: Workload, sample: Sample) -> bool:
         outputs = workload.module(**arguments)
         results = leaves((outputs, workload.effects(arguments)))
         checksums.append(
-            [workload.runtime.checksum(each) for each in results if isinstance(each, torch.Tensor)]
+            [
+                workload.runtime.checksum(result)
+                for result in results
+                if isinstance(result, torch.Tensor)
+            ]
         )
     return checksums[0] != checksums[1]

@@ -1,4 +1,4 @@
-"""Print a sample as the text of a GraphNet `model.py`, which `source.py` reads back as it was."""
+"""Printing of samples as GraphNet `model.py` files, which `source.py` parses losslessly."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FORM = TextForm(
     has_data_among_weights=True,
     has_constraints_always=True,
 )
-"""What GraphNet's directories of torch look like."""
+"""The form of GraphNet's directories for torch."""
 
 
 def print_source(
@@ -52,16 +52,15 @@ def print_source(
     *,
     releases_values: bool = False,
 ) -> str:
-    """Return Python text for the graph: one class `GraphModule` with one `forward`.
+    """Return Python code for the graph: a class `GraphModule` with a `forward` method.
 
-    `names` chooses what arguments are called: `canonical` names follow role and order, `source`
-    names are those of the captured program where they can be argument names. With
-    `releases_values` every value is set to None after its last use, so that whoever runs the text
-    needs no more memory than the traced program did.
+    `names` selects argument names: `canonical` names follow role and order; `source` names are
+    those of the captured program if they are valid. With `releases_values`, every value is set to
+    None after its last use, so that running the code needs no more memory than the traced program.
 
     Raises:
-        UnknownOperatorError: an operator is not in the table.
-        SampleError: an operator has arguments that no text can express.
+        UnknownOperatorError: If an operator is not in the table.
+        SampleError: If an operator has arguments that cannot be expressed in code.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> relu = Sample(
@@ -98,12 +97,12 @@ def print_source(
 
 
 def print_model(sample: Sample) -> str:
-    """Return the text of a directory's `model.py`: the source's names, and values released."""
+    """Return the code of a directory's `model.py`, with source names and released values."""
     return print_source(sample, "source", releases_values=True)
 
 
 def argument_names(sample: Sample, names: Literal["canonical", "source"]) -> tuple[str, ...]:
-    """Return what the printed source calls the arguments; no two are alike."""
+    """Return the distinct argument names of the printed source."""
     if names == "canonical":
         return sample.input_names
     used: set[str] = set()
@@ -120,7 +119,7 @@ def argument_names(sample: Sample, names: Literal["canonical", "source"]) -> tup
 
 
 def _can_be_argument(name: str) -> bool:
-    # `device` is the one word of the grammar that upstream's graphs use for an argument too.
+    # `device` is the only word of the grammar that upstream graphs also use as an argument name.
     is_free = name == "device" or (name not in RESERVED and name != "self")
     return bool(_IDENTIFIER.match(name)) and is_free and not keyword.iskeyword(name)
 

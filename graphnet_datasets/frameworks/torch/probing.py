@@ -1,4 +1,4 @@
-"""One walk over the shapes of a sample of torch at several sizes at once."""
+"""Simultaneous shape propagation of a torch sample at several sizes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def probe(
     time_limit_s: float | None = None,
     allow_unchecked_operators: bool = False,
 ) -> Iterator[Prober]:
-    """Yield a walk at `points`; see `frameworks.probing.probe`."""
+    """Yield a prober for `points`; see `frameworks.probing.probe`."""
     check_regions(sample)
     deadline = Deadline(time_limit_s)
     mode = ConfinedFakeMode(deadline, f"Finding the shapes of `{sample.id}`")
@@ -46,7 +46,7 @@ def probe(
 
 @contextlib.contextmanager
 def _no_reports() -> Iterator[None]:
-    """Keep torch from writing a log entry of each call that it refuses: most are meant as tries."""
+    """Suppress torch's log entries for failing calls, most of which are deliberate attempts."""
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     was_disabled, logger.disabled = logger.disabled, True
     try:
@@ -56,7 +56,7 @@ def _no_reports() -> Iterator[None]:
 
 
 class Prober:
-    """Walks at several points in step; what changes the process's state is called once for all."""
+    """Walks at several points in parallel; state operators are called once for all points."""
 
     def __init__(
         self, sample: Sample, walks: list[_PointWalk], stack: contextlib.ExitStack
@@ -70,7 +70,7 @@ class Prober:
     def call(self, ops: Sequence[Op]) -> tuple[Outcome, ...]:
         """Call an operator at all points; see `frameworks.probing.Prober`."""
         first = self.walks[0].probe(ops[0], self._regions)
-        if first.kind == "failed":  # as it may at the sizes of the capture: it depends on elements
+        if first.kind == "failed":  # data-dependent operators may fail even at the captured sizes
             unknown = Outcome("unknown", error=first.error, held=Unknown())
             return (unknown,) * len(ops)
         if lookup(ops[0].target).is_state:
@@ -79,12 +79,12 @@ class Prober:
         return (first, *(walk.probe(op, self._regions) for walk, op in others))
 
     def keep(self, outcomes: Sequence[Outcome]) -> None:
-        """Take the outcomes for the values of the next operator."""
+        """Use the outcomes as operands of later operators."""
         for walk, outcome in zip(self.walks, outcomes, strict=True):
             walk.values.append(outcome.held)
 
     def rewind(self, num_ops: int) -> int:
-        """Forget all operators but the first ones."""
+        """Forget all but the first `num_ops` operators, and return how many are kept."""
         if not self.can_rewind:
             num_ops = 0
             self._stack.close()
@@ -95,7 +95,7 @@ class Prober:
 
 
 class _PointWalk(Walk):
-    """A walk that is told which operator comes next, and with which literals."""
+    """A walk whose next operator and literals are given by the caller."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class _PointWalk(Walk):
         super().__init__(
             sample, sizes, None, None, deadline, allow_unchecked_operators, is_quick=True
         )
-        self._mode = mode  # one for all points: fake tensors of several do not mix
+        self._mode = mode  # shared, because fake tensors of different modes cannot be mixed
         self._check_inputs()
         self.values = [self._input(index) for index in range(len(sample.inputs))]
 
@@ -122,9 +122,9 @@ class _PointWalk(Walk):
                     )
 
     def probe(self, op: Op, regions: Regions) -> Outcome:
-        """Call an operator, and forget it again."""
+        """Call an operator without keeping its result."""
         if op.target == "operator.setitem" and not isinstance(op.args[-1], Ref):
-            return Outcome("known")  # of a number; a slice fits any size, and a call takes long
+            return Outcome("known")  # assigning a number fits any size, and calling it is slow
         self.index = len(self.values)
         self.failure = None
         try:

@@ -1,4 +1,4 @@
-"""What torch's profiler sees of a call: the kernels of a GPU, or the operators of a CPU."""
+"""Profiling of calls with torch's profiler: kernels on a GPU, operators on a CPU."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from torch.profiler import ProfilerActivity, profile
 def profile_call(
     call: Callable[[], Any], prepare: Callable[[], Any], device: str, *, num_calls: int = 3
 ) -> tuple[float, int]:
-    """Return the milliseconds that the kernels of one call take, and how many there are.
+    """Return the total kernel time of one call in milliseconds, and the number of kernels.
 
-    `prepare` is called before each call and is not looked at. On a GPU a kernel is whatever the
-    device did: kernels, copies and fills, of all streams. On a CPU it is an operator that torch
-    dispatched, together with all that it called; code that a compiler fused is not seen. The
-    figures are medians of `num_calls` calls, after one more on a GPU for the start of its profiler.
+    `prepare` runs before each call and is not profiled. On a GPU, all device work counts: kernels,
+    copies and fills on all streams. On a CPU, a kernel is a dispatched torch operator including
+    its nested calls; code fused by a compiler is not visible. Both figures are medians of
+    `num_calls` calls; a GPU makes one extra call first to start the profiler.
 
     >>> left = torch.ones(4, 4)
     >>> profile_call(lambda: torch.relu(left @ left), lambda: None, "cpu")[1]
@@ -41,16 +41,16 @@ def profile_call(
 
 
 def _raw_events(profiler: profile) -> Iterable[Any]:
-    """Return what kineto has noted, of which `profiler.events()` would make objects of Python.
+    """Return kineto's raw events instead of the Python objects of `profiler.events()`.
 
-    Those take a tenth of a millisecond each, most of what a profiled call of a small graph takes.
+    Each Python object takes a tenth of a millisecond, which would dominate small graphs.
     """
     results = profiler.profiler and profiler.profiler.kineto_results
     return results.events() if results else ()
 
 
 def _kernels(events: Iterable[Any], is_cuda: bool) -> Iterator[Any]:
-    # A region that somebody named, on the CPU and on the GPU, is no work.
+    # User annotations, on CPU and GPU, are not work.
     seen = [each for each in events if not each.is_user_annotation() and not each.is_hidden_event()]
     if is_cuda:
         yield from (each for each in seen if each.device_type().name == "CUDA")
@@ -61,11 +61,11 @@ def _kernels(events: Iterable[Any], is_cuda: bool) -> Iterator[Any]:
     for each in operators:
         if each.start_thread_id() != thread:
             thread, ended_ns = each.start_thread_id(), 0
-        if each.end_ns() > ended_ns:  # otherwise within the one before it
+        if each.end_ns() > ended_ns:  # otherwise nested in the previous operator
             ended_ns = each.end_ns()
             yield each
 
 
 def _is_operator(event: Any) -> bool:
-    """Tell an operator, whose name has a namespace, from regions of Python code."""
+    """Return whether an event is an operator, whose name has a namespace."""
     return "::" in event.name()

@@ -1,7 +1,7 @@
-"""Which operators of a graph of torch open a region and which close it, found without running it.
+"""Matching of operators that open and close regions, without running the graph.
 
-Regions of autocast, of inference mode and of vmap have an operator for each end. Switches of the
-grad mode come in pairs, of which the second puts back what was before.
+Autocast, inference-mode and vmap regions have an opening and a closing operator. Grad-mode
+switches come in pairs, of which the second restores the previous mode.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from .building.entries import entries_of
 from .operators.python import GRAD_MODE, PAIRS, VMAP
 
 CLOSERS = {closer: opener for opener, closer in PAIRS.items()}
-"""What closes a region, and what has opened it."""
+"""Closing operators of regions, and the operators that open them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pairing:
-    """The regions of a graph in the order in which they close, and what has no place in them.
+    """The regions of a graph in the order in which they close, and unmatched operators.
 
-    `misplaced` are operators that close what is not the innermost open region, and `left_open` are
-    those that open what nothing closes.
+    `misplaced` operators close a region that is not the innermost open one. `left_open` operators
+    open a region that is never closed.
     """
 
     regions: tuple[Region, ...]
@@ -32,21 +32,21 @@ class Pairing:
 
 
 def find_regions(sample: Sample) -> tuple[Region, ...]:
-    """Return the regions of a sample, in the order in which they close.
+    """Return the regions of a sample in the order in which they close.
 
     Raises:
-        UnknownOperatorError: an operator is not in the table.
+        UnknownOperatorError: If an operator is not in the table.
     """
     return pair(sample).regions
 
 
 def pair(sample: Sample) -> Pairing:
-    """Return what opens and closes the regions of a sample.
+    """Match the operators that open and close the regions of a sample.
 
     Raises:
-        UnknownOperatorError: an operator is not in the table.
+        UnknownOperatorError: If an operator is not in the table.
     """
-    found: list[Region] = []
+    all_regions: list[Region] = []
     misplaced: list[int] = []
     opened: list[tuple[str, int]] = []
     grad_mode: list[int] = []
@@ -56,21 +56,23 @@ def pair(sample: Sample) -> Pairing:
             opened.append((name, position))
         elif name in CLOSERS:
             opener = CLOSERS[name]
-            places = [place for place, (each, _) in enumerate(opened) if each == opener]
+            places = [
+                place for place, (name_opened, _) in enumerate(opened) if name_opened == opener
+            ]
             if not places:
                 misplaced.append(position)
                 continue
             is_innermost = places[-1] == len(opened) - 1
             _, start = opened.pop(places[-1])
-            # All but vmap's are told what they close.
-            told = () if opener == VMAP else (Ref(len(sample.inputs) + start),)
-            if not is_innermost or op.args != told or op.kwargs:
+            # Except for vmap, the closing operator takes the region as its argument.
+            expected_args = () if opener == VMAP else (Ref(len(sample.inputs) + start),)
+            if not is_innermost or op.args != expected_args or op.kwargs:
                 misplaced.append(position)
-            found.append(Region(start, position, is_closed=opener == VMAP))
+            all_regions.append(Region(start, position, is_closed=opener == VMAP))
         elif name == GRAD_MODE:
             if grad_mode:
-                found.append(Region(grad_mode.pop(), position, is_closed=False))
+                all_regions.append(Region(grad_mode.pop(), position, is_closed=False))
             else:
                 grad_mode.append(position)
     left_open = (*(position for _, position in opened), *grad_mode)
-    return Pairing(tuple(found), tuple(misplaced), left_open)
+    return Pairing(tuple(all_regions), tuple(misplaced), left_open)

@@ -1,4 +1,4 @@
-"""What kind of thing each operator of a sample gives, found without running it."""
+"""Kinds of results of a sample's operators, found without running the sample."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .shapes import Observer, measure_footprint, propagate
 
 
 def find_results(sample: Sample) -> tuple[Result, ...]:
-    """Return what each operator of a sample gives at the sizes of the capture.
+    """Return the result of each operator of a sample at the captured sizes.
 
     Raises:
-        UnknownOperatorError, MaterializeError: as `shapes.measure_footprint`.
+        UnknownOperatorError, MaterializeError: As in `shapes.measure_footprint`.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op
@@ -36,7 +36,7 @@ class _Recorder(Observer):
         self.results: list[Result] = []
 
     def end(self, result: Any) -> None:
-        """Note what an operator gave."""
+        """Record the result of an operator."""
         self.results.append(_describe(result))
 
 
@@ -53,14 +53,15 @@ def _describe(result: Any) -> Result:
 
 
 def find_unknown(sample: Sample) -> tuple[int, ...]:
-    """Return the positions of the operators whose shapes or dtypes only a run would tell.
+    """Return the positions of operators whose shapes or dtypes are known only at run time.
 
     Raises:
-        UnknownOperatorError, MaterializeError: the sample cannot be walked.
+        UnknownOperatorError, MaterializeError: If the sample cannot be walked.
     """
     entries_of(sample)
     return tuple(
         position
         for position, results in enumerate(propagate(sample))
-        if results is None or any(each.dtype is None or each.shape is None for each in results)
+        if results is None
+        or any(result.dtype is None or result.shape is None for result in results)
     )

@@ -1,4 +1,4 @@
-"""What the worker does with torch's tensors: copy, seed, compare versions, hand over."""
+"""Torch tensor operations of the benchmark worker: copying, seeding, comparing and exporting."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .watching import watched
 
 _DTYPE_PREFIX = "torch."
 _SEEDED_APART = ("cuda", "xpu")
-"""Kinds of device with generators of their own."""
+"""Device types with random generators of their own."""
 
 
 _SELDOM = ("torch._dynamo", "torch.export._trace")
-"""What fake tensors import, and besides where a size is known to a run alone."""
+"""Modules imported for fake tensors, or when a size is known only at run time."""
 
 _ORDERS = random.SystemRandom()
-"""Not one whose state is the same in every process that is forked."""
+"""Draws from the system, because forked processes would share a generator's state."""
 
 
 class TorchRuntime:
@@ -39,26 +39,26 @@ class TorchRuntime:
         torch.set_grad_enabled(False)
 
     def seed(self, seed: int) -> None:
-        """Seed the generators of the device, so that random operators draw the same in each arm.
+        """Seed the device's generators, so that random operators draw the same numbers in each arm.
 
-        `torch.manual_seed` would seed those of all other kinds of device too, which it puts off,
-        with a text of the stack for each, until one is used: 0.1 ms before every call.
+        `torch.manual_seed` also seeds other device types lazily. Each deferred seed records a stack
+        trace, which would take 0.1 ms before every call.
         """
         torch.default_generator.manual_seed(seed)
         if self.device.type in _SEEDED_APART:
             getattr(torch, self.device.type).manual_seed_all(seed)
 
     def synchronize(self) -> None:
-        """Wait until all that was started on the device is done."""
+        """Wait until all work on the device is done."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
     def clone(self, value: Any) -> Any:
-        """Return a copy of a tensor, with its strides; anything else is returned as it is."""
+        """Return a copy of a tensor with the same strides; return other values unchanged."""
         return value.clone() if isinstance(value, torch.Tensor) else value
 
     def clone_outputs(self, outputs: Any) -> Any:
-        """Return the outputs, copied, in their structure."""
+        """Return a copy of nested outputs."""
         if type(outputs) in (list, tuple):
             return type(outputs)(self.clone_outputs(each) for each in outputs)
         if type(outputs) is dict:
@@ -66,14 +66,14 @@ class TorchRuntime:
         return self.clone(outputs)
 
     def copy_module(self, module: Any, count: int, *, is_separate: bool) -> list[Any]:
-        """Return modules with graphs of their own, and with their own memory for the weights.
+        """Return modules with separate graphs and, if `is_separate`, separate weight memory.
 
-        A compiler may rewrite the graph that it is given, and what it writes to the weights must
-        not reach eager. Memory is taken weight by weight for all copies, in an order that is drawn.
-        Unless `is_separate`, the weights are other tensors on the same memory. A plain module is
-        the first of them itself: copying a graph and printing it takes as long as building it.
+        A compiler may rewrite its graph, and its writes to weights must not affect eager. Memory is
+        allocated weight by weight for all copies in random order. Without `is_separate`, weights
+        are separate tensors that share memory. A plain module is itself the first copy, since
+        copying and printing a graph takes as long as building it.
         """
-        settle(module)  # so that the first of them, which is timed, runs what `torch.fx` printed
+        settle(module)  # the first copy is timed and must run the code printed by `torch.fx`
         is_plain = type(module).__base__ is torch.fx.GraphModule
         own = [module] if is_plain and count else []
         own += [
@@ -81,7 +81,7 @@ class TorchRuntime:
             for _ in range(count - len(own))
         ]
         copies = [_Copy(each, is_separate) for each in own]
-        # Held to the end: copies are found by what identifies a tensor while it lives.
+        # Keep the tensors alive, because copies are looked up by tensor id.
         originals = self.tensors_of(module)
         for submodules in zip(*(each.module.modules() for each in copies), strict=True):
             for kind in ("_parameters", "_buffers"):
@@ -94,24 +94,24 @@ class TorchRuntime:
         return [each.module for each in copies]
 
     def watch(self, module: Any) -> Mapping[str, Any]:
-        """Return, by name, what decides how eager runs besides its inputs and weights."""
+        """Return, by name, everything besides inputs and weights that affects how eager runs."""
         return watched(module)
 
     def tensors_of(self, module: Any) -> dict[str, torch.Tensor]:
-        """Return the weights that the module holds, by name."""
+        """Return the weights of a module by name."""
         return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
     def is_equal(self, left: Any, right: Any) -> bool:
-        """Tell whether two tensors hold the same bits."""
+        """Return whether two tensors have the same bits."""
         if not isinstance(left, torch.Tensor):
             return True
         return bool(torch.equal(_as_bytes(left), _as_bytes(right)))
 
     def checksum(self, tensor: Any) -> int:
-        """Return a number that changes with the elements of a tensor and with their order.
+        """Return a checksum of a tensor's elements and their order.
 
-        Each word counts with weights of its row and its column, so two sums without temporary
-        memory of the tensor's size see elements that change places.
+        Each word is weighted by its row and by its column, so two sums detect permuted elements
+        without temporary memory of the tensor's size.
         """
         data = _as_bytes(tensor)
         words = data[: data.numel() // 8 * 8].view(torch.int64)
@@ -126,10 +126,10 @@ class TorchRuntime:
     def poison(
         self, outputs: Any, protected: set[int], spared: frozenset[int] = frozenset()
     ) -> None:
-        """Overwrite outputs that nobody needs any more, so that stale memory holds no answer.
+        """Overwrite outputs that are no longer needed, so that stale memory contains no results.
 
-        `protected` has the storages that must stay as they are (see `storages`), and so must those
-        of the outputs in the places `spared`.
+        `protected` contains storage addresses that must not be overwritten (see `storages`). The
+        outputs at the indices `spared` are not overwritten either.
         """
         found = [
             (place, leaf)
@@ -144,7 +144,7 @@ class TorchRuntime:
                 ).fill_(0xFF)
 
     def storages(self, *tensors: Any) -> set[int]:
-        """Return the addresses of the memory in which the tensors lie."""
+        """Return the storage addresses of the tensors."""
         return {
             tensor.untyped_storage().data_ptr()
             for tensor in tensors
@@ -152,24 +152,24 @@ class TorchRuntime:
         }
 
     def num_bytes(self, *tensors: Any) -> int:
-        """Return how many bytes the elements of the tensors take."""
+        """Return the total bytes of the tensors' elements."""
         return sum(each.numel() * each.element_size() for each in tensors)
 
     def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
-        """Write the elements of the outputs to `path`; return dtype, shape and place of each.
+        """Write the elements of the outputs to `path`; return their dtypes, shapes and positions.
 
         Raises:
-            OutputTypeError: an output is something else than a plain dense tensor or a number.
+            OutputTypeError: If an output is not a plain dense tensor or a number.
         """
         return write_leaves(outputs, path, _describe)
 
     def excerpt(
         self, outputs: Any, start: int | None, most: int = MAX_EXCERPT
     ) -> list[tuple[str, list[int], Any]]:
-        """Return dtype, shape and some elements, copied, of each output.
+        """Return the dtype, shape and a copied excerpt of the elements of each output.
 
         Raises:
-            OutputTypeError: an output is something else than a plain dense tensor or a number.
+            OutputTypeError: If an output is not a plain dense tensor or a number.
         """
         found = list(leaves(outputs))
         taken = []
@@ -181,7 +181,7 @@ class TorchRuntime:
         return taken
 
     def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:
-        """Return dtype, shape, checksum, and whether all is finite, of each output."""
+        """Return the dtype, shape, checksum and finiteness of each output."""
         return [
             (_dtype_name(each), tuple(each.shape), self.checksum(each), _is_finite(each))
             for each in (_plain(leaf, index) for index, leaf in enumerate(leaves(outputs)))
@@ -194,25 +194,25 @@ class TorchRuntime:
         return count_compilations()
 
     def reset_peak_memory(self) -> None:
-        """Begin a new measurement of the device's peak memory."""
+        """Reset the device's peak memory counter."""
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
 
     def capture(self, call: Callable[..., Any], make_arguments: Callable[[], Any]) -> Any:
-        """Return the call in a CUDA graph, to be replayed."""
+        """Return the call captured in a CUDA graph for replay."""
         from .cuda_graphs import CapturedCall
 
         return CapturedCall(call, make_arguments, self.device)
 
     def peak_memory_bytes(self) -> int | None:
-        """Return the device's peak memory since the last reset, None where only the CPU is used."""
+        """Return the device's peak memory since the last reset, or None on a CPU."""
         if self.device.type == "cuda":
             return torch.cuda.max_memory_allocated(self.device)
         return None
 
 
 def no_gradients(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` under the gradient mode of a run."""
+    """Return `function` wrapped in the gradient mode of a run."""
     return torch.no_grad()(function)
 
 
@@ -224,7 +224,7 @@ def _describe(leaf: Any, index: int) -> tuple[str, list[int], Any]:
 def _plain(leaf: Any, index: int) -> torch.Tensor:
     if type(leaf) in SCALARS:
         return torch.tensor(leaf, dtype=getattr(torch, SCALARS[type(leaf)]))
-    # A subclass may compute its elements when they are asked for, after the clock has stopped.
+    # A subclass could compute its elements lazily, after timing has stopped.
     if type(leaf) not in (torch.Tensor, torch.nn.Parameter):
         raise OutputTypeError(
             f"Output {index} is a `{type(leaf).__module__}.{type(leaf).__qualname__}`, "
@@ -243,12 +243,12 @@ def _dtype_name(tensor: torch.Tensor) -> str:
 
 def _is_finite(tensor: torch.Tensor) -> bool:
     if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.element_size() == 1:
-        return True  # not all of the narrowest dtypes know infinity, nor can they be asked
+        return True  # some 8-bit dtypes have no infinity, and `isfinite` does not support them
     return bool(torch.isfinite(tensor).all())
 
 
 class _Copy:
-    """A copy of a module that gets weights of its own."""
+    """A copy of a module with its own weights."""
 
     def __init__(self, module: torch.fx.GraphModule, is_separate: bool) -> None:
         self.module, self._is_separate = module, is_separate
@@ -256,7 +256,7 @@ class _Copy:
         self._weights: dict[int, torch.Tensor] = {}
 
     def weight(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return a weight as another tensor; what shares memory does so in the copy as well."""
+        """Return the copy of a weight; weights that share memory do so in the copy as well."""
         if id(tensor) not in self._weights:
             self._weights[id(tensor)] = self._copy(tensor)
         return self._weights[id(tensor)]
@@ -279,7 +279,7 @@ class _Copy:
 
 
 def _weighted_sum(words: torch.Tensor, start: int) -> int:
-    """Return the sum of int64 words, each times a scrambled odd number, modulo 2^64."""
+    """Return the sum of int64 words, each times a scrambled odd weight, modulo 2^64."""
     numbers = torch.arange(start, start + words.numel(), device=words.device)
     weights = (numbers * SCRAMBLE) ^ ((numbers * SCRAMBLE) >> 29)
     return int((words * (weights * SCRAMBLE | 1)).sum())
@@ -291,18 +291,19 @@ def _as_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def make_runtime(device: str, num_threads: int) -> TorchRuntime:
-    """Return torch on one device."""
+    """Return the torch runtime for a device."""
     return TorchRuntime(device, num_threads)
 
 
 def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tuple[str, ...]:
-    """Import what every job needs, for a process that forks its jobs; no device is touched.
+    """Import common modules in a process that forks its jobs, without touching a device.
 
-    Returns the modules that some jobs import besides: those of fake tensors and of regions, which
-    the common operators do without (`walking.rules`), take as long to import as torch itself.
+    Returns the modules that only some jobs import. They are used by fake tensors and regions, take
+    as long to import as torch itself, and are not needed for common operators (`walking.rules`).
 
-    `with_compiler`: what `torch.compile` imports too, which takes as long as all the rest.
-    `with_fakes`: what fake tensors import, which most graphs need that are cut or transformed.
+    `with_compiler` also imports the modules of `torch.compile`, which takes as long as the rest.
+    `with_fakes` also imports the modules of fake tensors, which most cut or transformed graphs
+    need.
     """
     if with_fakes:
         importlib.import_module("torch._dynamo")
@@ -316,5 +317,5 @@ def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tupl
 
 
 def count_gpus() -> int | None:
-    """Return how many GPUs torch reaches, None where it is built without CUDA."""
+    """Return the number of GPUs available to torch, or None if it is built without CUDA."""
     return torch.cuda.device_count() if torch.backends.cuda.is_built() else None

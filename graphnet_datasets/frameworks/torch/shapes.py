@@ -1,8 +1,8 @@
 """Shapes, dtypes and memory of every value of a sample, without running it.
 
 The graph is walked on fake tensors, which have a shape, a dtype and a storage size but no memory.
-What depends on elements (`item`, `nonzero`) is known where the elements are: 0-d inputs are real.
-Everything else of that kind becomes a symbolic integer or stays unknown.
+Data-dependent results (`item`, `nonzero`) are known only if the elements are known, which is the
+case for zero-dimensional inputs. Otherwise they become symbolic integers or stay unknown.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["Footprint", "Observer", "Results", "check_memory", "measure_footprin
 
 
 def propagate(sample: Sample, sizes: Mapping[str, int] | None = None) -> Results:
-    """Return what each operator gives: one `Value` per tensor, or None where it is unknown.
+    """Return the results of each operator: one `Value` per tensor, or None if unknown.
 
-    `sizes` maps the sample's symbols to integers (default: those it was captured with).
+    `sizes` maps the sample's symbols to integers (default: their captured sizes).
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Sample, Value
@@ -49,21 +49,20 @@ def measure_footprint(
     allow_unchecked_operators: bool = False,
     is_quick: bool = False,
 ) -> Footprint:
-    """Return shapes and memory of a sample for the given sizes of its symbols.
+    """Return the shapes and memory of a sample for the given symbol sizes.
 
-    `observer` sees each operator before and after its call. With `is_quick`, and no observer,
-    common operators are answered by rules of this library (`walking.rules`), many times faster;
-    the strides of axes of one element may then differ from torch's. No kernel runs but harmless
-    ones, on single elements (see `confined_fakes`), whatever the sample stores. Of unchecked
-    operators not even the shapes are asked for, unless they are allowed: what the sample records
-    stands in.
+    `observer` is notified before and after each operator. With `is_quick` and no observer, common
+    operators use this library's rules (`walking.rules`), which are many times faster; strides of
+    size-1 axes may then differ from torch's. Only harmless kernels on single elements run (see
+    `confined_fakes`), whatever the sample contains. For unchecked operators, the recorded shapes
+    are used unless `allow_unchecked_operators` is true.
 
     Raises:
-        MemoryLimitError: inputs and live values would take more than `limit_bytes`, or an operator
-            would build a huge integer, list or text.
-        TimeLimitError: it takes longer than `time_limit_s` (default: `DEFAULT_TIME_LIMIT_S`).
-        UnknownOperatorError: an operator is not in the table.
-        MaterializeError: a region stays open, or an argument has no meaning in torch.
+        MemoryLimitError: If inputs and live values would exceed `limit_bytes`, or an operator would
+            build a huge integer, list or string.
+        TimeLimitError: If it takes longer than `time_limit_s` (default: `DEFAULT_TIME_LIMIT_S`).
+        UnknownOperatorError: If an operator is not in the table.
+        MaterializeError: If a region stays open, or torch has no equivalent of an argument.
     """
     check_regions(sample)
     sizes = sample.hints if sizes is None else sizes
@@ -79,16 +78,15 @@ def check_memory(
     *,
     allow_unchecked_operators: bool = False,
 ) -> Footprint:
-    """Return the footprint of a sample, after comparing it with a limit.
+    """Return the footprint of a sample after checking it against a memory limit.
 
-    The limit is that of this machine's memory unless given. A sample that was walked before is not
-    walked again.
+    The default limit is the memory of this machine. Footprints are cached per sample.
 
     Raises:
-        MemoryLimitError: it needs more; the message names the operator.
-        TimeLimitError: finding out takes longer than `time_limit_s`.
-        UncheckedOperatorError: an operator takes a number that only a run tells and that its kernel
-            trusts, and `allow_unchecked_operators` is false.
+        MemoryLimitError: If it needs more memory; the message names the operator.
+        TimeLimitError: If the check takes longer than `time_limit_s`.
+        UncheckedOperatorError: If an operator uses a run-time number that its kernel does not
+            check, and `allow_unchecked_operators` is false.
     """
     limit = memory_limit(limit_bytes)
     footprint = _WALKED.get(sample)

@@ -1,7 +1,7 @@
-"""Read the `model.py` of a GraphNet directory into a sample, by `ast` alone.
+"""Parsing of GraphNet's `model.py` files into samples, using only `ast`.
 
-The text is parsed and never executed, and torch is not imported. Names of the source end here:
-a sample knows values by number, and keeps the names of the arguments.
+The source is parsed but never executed, and torch is not imported. A sample identifies values by
+index and keeps only the names of the arguments.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def parse_source(
     custom_operators: tuple[CustomOperator, ...] = (),
     file: str = "model.py",
 ) -> Sample:
-    """Return the sample that the text of a `model.py` describes.
+    """Return the sample described by the text of a `model.py`.
 
-    `metadata` holds what is recorded of each argument, by name. `shapes` holds shapes over
-    `symbols` for arguments that have them; an integer argument (`torch.SymInt`) becomes a symbol
-    of its own name. `custom_operators` are what the graph may call beside the table. `file` is the
-    path that error messages name.
+    `metadata` maps argument names to their recorded metadata. `shapes` contains symbolic shapes
+    over `symbols`. An integer argument (`torch.SymInt`) becomes a symbol named after it.
+    `custom_operators` lists operators that the graph may call besides those in the table. `file` is
+    the path used in error messages.
 
     Raises:
-        SourceError: the text is not a straight-line graph, or an argument has no metadata.
-        UnknownOperatorError: it calls something outside the operator table.
+        SourceError: If the text is not a straight-line graph, or an argument has no metadata.
+        UnknownOperatorError: If it calls an operator that is not in the table.
 
     >>> metadata = {"x": TensorMeta("x", "float32", (2, 3))}
     >>> sample = parse_source('''
@@ -90,7 +90,7 @@ def parse_source(
 
 
 def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:
-    """Return `forward` of the only class, after checking that nothing else is there."""
+    """Return `forward` of the only class, checking that the module contains nothing else."""
     found: ast.ClassDef | None = None
     for node in module.body:
         if isinstance(node, ast.ClassDef) and found is None:
@@ -151,7 +151,7 @@ def _read_arguments(forward: ast.FunctionDef, file: str) -> list[ast.arg]:
 
 
 class _Statements(Lowering):
-    """Reads the body of `forward`, statement by statement."""
+    """Reads the body of `forward` statement by statement."""
 
     def __init__(self, file: str, arguments: list[str], custom_operators: list[str]) -> None:
         super().__init__(file, arguments, custom_operators)
@@ -190,14 +190,14 @@ class _Statements(Lowering):
         target = node.target
         name = f"operator.i{BINARY[type(node.op)].rstrip('_')}"
         if isinstance(target, ast.Name):
-            held = self._name(target, 0)
-            if not isinstance(held, Ref):
+            operand = self._name(target, 0)
+            if not isinstance(operand, Ref):
                 self.fail(node, f"`{target.id[:80]}` is a literal, which cannot be changed")
-            self._bind(target, self.emit(name, (held, self.lower(node.value))))
+            self._bind(target, self.emit(name, (operand, self.lower(node.value))))
         elif isinstance(target, ast.Subscript):
             base, index = self._value(target.value, 0), self.lower(target.slice)
-            held = self.emit("operator.getitem", (base, index))
-            changed = self.emit(name, (held, self.lower(node.value)))
+            operand = self.emit("operator.getitem", (base, index))
+            changed = self.emit(name, (operand, self.lower(node.value)))
             self.emit("operator.setitem", (base, index, changed))
         else:
             self.fail(node, f"an assignment to `{type(target).__name__}`")
@@ -210,7 +210,7 @@ class _Statements(Lowering):
 
     def _bind(self, target: ast.Name, value: Any) -> None:
         name = target.id
-        # `device` is a name that models use; once it is a value, it cannot be called any more.
+        # Models use `device` as a variable name; afterwards it can no longer be called.
         if name in RESERVED and name != "device" and name not in self.arguments:
             self.fail(target, f"a value takes the name `{name}`, which has a meaning of its own")
         self.names[name] = value

@@ -1,4 +1,4 @@
-"""What is recorded of a tensor's elements: statistics, and the elements themselves where needed."""
+"""Recorded statistics of tensors, and the elements of tensors that must be stored."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ..moments import (
 def measure(tensor: torch.Tensor) -> Statistics | None:
     """Return mean, standard deviation, minimum and maximum over the finite elements of `tensor`.
 
-    Floating-point figures have four significant digits; the range of integers is exact, since it
-    bounds indices. The standard deviation is that of the population. Complex tensors are measured
-    as their real and imaginary parts together. None where there is no finite element.
+    Figures are rounded to four significant digits, except for the exact range of integers, which
+    bounds indices. The standard deviation is the population's. The real and imaginary parts of
+    complex tensors are measured together. Return None if there are no finite elements.
     """
     values = tensor.detach()
     if values.layout is not torch.strided:
@@ -85,9 +85,9 @@ def encode(tensor: torch.Tensor) -> bytes:
 
 
 def elements_to_store(tensor: torch.Tensor, role: Role) -> bytes | None:
-    """Return the elements of `tensor` if drawing it from its statistics would change the graph.
+    """Return the elements of `tensor` if statistics are not enough to replace them, else None.
 
-    Which these are, `frameworks.moments.must_store` says.
+    `frameworks.moments.must_store` decides.
     """
     if tensor.layout is not torch.strided:
         return None
@@ -103,7 +103,7 @@ def elements_to_store(tensor: torch.Tensor, role: Role) -> bytes | None:
 
 
 def _is_structured(tensor: torch.Tensor) -> bool:
-    """Tell whether the elements, or for integers the steps between them, repeat themselves."""
+    """Return whether the elements, or the steps between integer elements, are repetitive."""
     ways = [tensor]
     if not tensor.is_floating_point() and not tensor.is_complex() and tensor.dtype != torch.bool:
         flat = tensor.reshape(-1).to(torch.int64)

@@ -1,4 +1,4 @@
-"""A sample of torch, run operator by operator."""
+"""Operator-by-operator execution of torch samples."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .tensors import make_input, packed_on
 
 NARROW = (torch.float16, torch.bfloat16)
 _NO_KERNEL = re.compile(r"not implemented for '(Half|BFloat16)'|[Uu]nsupported (dtype|datatype)")
-"""What torch says of an operator that has no kernel on the CPU for what it is given."""
+"""Matches torch's errors about missing CPU kernels for 16-bit dtypes."""
 
 
 class Room:
-    """The bytes that are left for inputs; those of one come back with the last tensor on them."""
+    """Bytes left for inputs; an input's bytes return when its storage is freed."""
 
     def __init__(self, num_bytes: int) -> None:
         self.num_bytes = num_bytes
 
     def take(self, num_bytes: int, tensor: torch.Tensor) -> None:
-        """Count a tensor as there for as long as it or a view of it is."""
+        """Count a tensor until its storage is freed."""
         self.num_bytes -= num_bytes
         weakref.finalize(tensor.untyped_storage(), self._give_back, num_bytes).atexit = False
 
@@ -46,32 +46,32 @@ def prepare(
     device: str | torch.device = "cpu",
     **options: Any,
 ) -> tuple[torch.fx.GraphModule, int]:
-    """Return what a `Stepper` runs, and the bytes that may be taken at a time for its inputs.
+    """Return the module of a `Stepper`, and the bytes available for inputs at a time.
 
-    That is what the values in between leave of the limit (default: the memory of this machine, or
-    what is free of a GPU's). The options are those of `materialize`.
+    These are the bytes that intermediate values leave of the limit (default: the memory of this
+    machine, or the free memory of a GPU). `options` are those of `materialize`.
 
     Raises:
-        UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`, but all inputs
-            together may take more than the limit.
+        UnknownOperatorError, MemoryLimitError, MaterializeError: As in `materialize`, except that
+            all inputs together may exceed the limit.
     """
     if memory_limit_bytes is None and str(device).startswith("cuda"):
         memory_limit_bytes, _ = torch.cuda.mem_get_info(device)
     limit = memory_limit(memory_limit_bytes)
     with_inputs = limit + sum(input_bytes(sample, index) for index in range(len(sample.inputs)))
     module = materialize(sample, device=device, memory_limit_bytes=with_inputs, **options)
-    footprint = check_memory(sample, with_inputs, allow_unchecked_operators=True)  # walked already
+    footprint = check_memory(sample, with_inputs, allow_unchecked_operators=True)  # cached
     return module, limit - (footprint.peak_bytes - footprint.input_bytes)
 
 
 class Stepper(BaseStepper, torch.fx.Interpreter):
     """Runs single operators of a materialized sample; node i of the graph is value i of the sample.
 
-    Where it `emulates`, an operator without a kernel for 16-bit formats is computed in float32, and
-    its results are rounded. `module` and `room_bytes` are from `prepare`, for the same device.
+    With `emulates`, operators without a 16-bit kernel are computed in float32 and their results are
+    rounded. `module` and `room_bytes` come from `prepare`, for the same device.
 
     Raises:
-        MaterializeError: the graph has not one node per operator.
+        MaterializeError: If the graph does not have one node per operator.
     """
 
     def __init__(
@@ -95,17 +95,17 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
             raise MaterializeError(f"`{sample.id}` was not built one node per operator.")
         torch.manual_seed(seed)
         self.env = {}
-        if any(op.target == VMAP for op in sample.ops):  # nothing is drawn within such a region
+        if any(op.target == VMAP for op in sample.ops):  # inputs cannot be drawn inside vmap
             for index in range(len(sample.inputs)):
                 self.make(index)
 
     def run(self, position: int) -> None:  # type: ignore[override]
-        """Run operator `position`, once more if it has run, and keep its result.
+        """Run operator `position`, possibly again, and keep its result.
 
         Raises:
-            CalibrationError: it fails.
-            MemoryLimitError, TimeLimitError: only now is it known that it takes too much, or an
-                input that it reads.
+            CalibrationError: If it fails.
+            MemoryLimitError, TimeLimitError: If the operator, or an input it reads, exceeds a limit
+                that could not be checked before the run.
         """
         node = self.nodes[len(self.sample.inputs) + position]
         with self.with_operands(position):
@@ -114,7 +114,7 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
     def _keep(self, node: torch.fx.Node, position: int) -> None:
         op = self.sample.ops[position]
         try:
-            if node.prev.op == "call_module":  # the check of its sizes
+            if node.prev.op == "call_module":  # the operator's size check
                 self.run_node(node.prev)
             self.env[node] = self.compute(node, op)
         except GraphNetError:
@@ -129,37 +129,37 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
             ) from error
 
     def compute(self, node: torch.fx.Node, op: Op) -> Any:
-        """Return the result of an operator, whose operands are there."""
+        """Return the result of an operator whose operands are available."""
         try:
             return self.run_node(node)
         except RuntimeError as error:
             if not self.emulates or not _NO_KERNEL.search(str(error)):
                 raise
-            narrow = next((each for each in self.operand_dtypes(node) if each in NARROW), None)
+            narrow = next((dtype for dtype in self.operand_dtypes(node) if dtype in NARROW), None)
             if narrow is None or base_name(op.target).endswith("_"):
                 raise
         return self.compute_in_float32(node, narrow)
 
     def operand_dtypes(self, node: torch.fx.Node) -> list[torch.dtype]:
-        """Return the dtypes of the tensors that an operator is given."""
-        given = torch.utils._pytree.tree_leaves(self.fetch_args_kwargs_from_env(node))
-        return [each.dtype for each in given if isinstance(each, torch.Tensor)]
+        """Return the dtypes of an operator's tensor operands."""
+        operands = torch.utils._pytree.tree_leaves(self.fetch_args_kwargs_from_env(node))
+        return [operand.dtype for operand in operands if isinstance(operand, torch.Tensor)]
 
     def compute_in_float32(self, node: torch.fx.Node, narrow: torch.dtype) -> Any:
-        """Return the result of an operator in a 16-bit format, rounded once, at its end."""
+        """Compute a 16-bit operator in float32 and round its result once."""
         args, kwargs = _convert(self.fetch_args_kwargs_from_env(node), NARROW, torch.float32)
         wide = getattr(self, node.op)(node.target, args, kwargs)
         return _convert(wide, (torch.float32,), narrow)
 
     def holds(self, value: int) -> bool:
-        """Tell whether a value is there."""
+        """Return whether a value is available."""
         return self.nodes[value] in self.env
 
     def draw(self, sample: Sample, index: int, seed: int) -> None:
-        """Make input `index` from the statistics that it has in `sample`, and keep it.
+        """Create input `index` from its statistics in `sample`, and keep it.
 
         Raises:
-            MemoryLimitError: there is no room for it beside those that something still needs.
+            MemoryLimitError: If it does not fit beside the inputs that are still needed.
         """
         num_bytes = input_bytes(sample, index)
         if num_bytes > self.room.num_bytes:
@@ -179,29 +179,29 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
             self.room.take(num_bytes, made)
 
     def discard(self, value: int) -> None:
-        """Let go of a value, if it is there."""
+        """Release a value, if it is available."""
         self.env.pop(self.nodes[value], None)
 
     def tensor(self, value: int) -> torch.Tensor | None:
-        """Return a value, None where it is no tensor, has been freed, or is one of many under vmap.
+        """Return a value if it is an available tensor that is not batched by vmap, else None.
 
-        The elements of such a tensor decide nothing before the region ends.
+        Elements of a batched tensor affect nothing before the region ends.
         """
         if value < len(self.sample.inputs) and not self.holds(value):
             self.make(value)
-        found = self.env.get(self.nodes[value])
-        is_tensor = isinstance(found, torch.Tensor)
-        return found if is_tensor and not is_batchedtensor(found) else None
+        stored = self.env.get(self.nodes[value])
+        is_tensor = isinstance(stored, torch.Tensor)
+        return stored if is_tensor and not is_batchedtensor(stored) else None
 
     def is_finite(self, value: int) -> bool:
-        """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
+        """Return whether a value has no NaN or infinite elements; other values count as finite."""
         tensor = self.tensor(value)
         if tensor is None or not (tensor.is_floating_point() or tensor.is_complex()):
             return True
         return bool(torch.isfinite(tensor).all())
 
     def count_not_finite(self, value: int) -> tuple[int, int]:
-        """Return how many elements of a value are NaN, and how many are infinite."""
+        """Return the numbers of NaN and infinite elements of a value."""
         tensor = self.tensor(value)
         if tensor is None or self.is_finite(value):
             return 0, 0
@@ -216,7 +216,7 @@ def _exhausted(what: str, sample: Sample, error: Exception) -> MemoryLimitError:
 
 
 def _convert(values: Any, formats: tuple[torch.dtype, ...], wanted: torch.dtype) -> Any:
-    """Return values with their tensors of some formats in another one."""
+    """Convert the tensors of some dtypes in nested values to another dtype."""
 
     def convert(value: Any) -> Any:
         is_one = isinstance(value, torch.Tensor) and value.dtype in formats

@@ -1,4 +1,4 @@
-"""From a sample's inputs to torch: tensors on a device, integers for symbols, Python scalars."""
+"""Conversion of a sample's inputs to tensors on a device, symbol sizes and Python scalars."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ TensorOrScalar: TypeAlias = "torch.Tensor | int | float | bool"
 DTYPES: Mapping[str, torch.dtype] = {
     name: getattr(torch, name) for name in ITEM_SIZE_BYTES if hasattr(torch, name)
 }
-"""The torch dtype of each dtype of the vocabulary (all of them in torch 2.11 to 2.13)."""
+"""Torch dtypes by vocabulary name; torch 2.11 to 2.13 have all of them."""
 
 _QUANTIZED = {"quint8": torch.uint8, "qint8": torch.int8, "qint32": torch.int32}
 
 
 _PIECE = 32_768
-"""Elements that torch converts on one thread; of more it would start others."""
+"""Number of elements that torch converts on a single thread; larger copies start threads."""
 
 
 def _narrow(values: npt.NDArray[np.float32], dtype: str, out: npt.NDArray) -> None:
-    """Round to nearest, ties to even, as `inputs.encoding` does; processors can, and torch asks."""
+    """Round to nearest, ties to even, like `inputs.encoding`, with the processor's instructions."""
     source = torch.from_numpy(values)
     is_half = dtype == "float16"
     target = torch.from_numpy(out if is_half else out.view(np.int16))
@@ -54,10 +54,10 @@ convert_with(_narrow)
 
 
 def dtype_of(name: str) -> torch.dtype:
-    """Return the torch dtype with the canonical name `name`.
+    """Return the torch dtype of a vocabulary name.
 
     Raises:
-        MaterializeError: the installed torch has no such dtype.
+        MaterializeError: If the installed torch lacks the dtype.
 
     >>> dtype_of("bfloat16")
     torch.bfloat16
@@ -71,10 +71,10 @@ def dtype_of(name: str) -> torch.dtype:
 
 
 def to_tensor(array: npt.NDArray, dtype: str) -> torch.Tensor:
-    """Return the tensor whose elements have the bits of `array`, on the CPU and contiguous.
+    """Return a contiguous CPU tensor with the bits of `array`.
 
-    `array` holds elements of `dtype`; those that NumPy lacks (bfloat16, float8, complex32) come as
-    unsigned integers with the same bits. Memory is shared where the array can be written to.
+    `array` contains elements of `dtype`. Dtypes that NumPy lacks (bfloat16, float8, complex32) are
+    passed as unsigned integers with the same bits. A writable array shares its memory.
 
     >>> to_tensor(np.array([0x3F80], np.uint16), "bfloat16")
     tensor([1.], dtype=torch.bfloat16)
@@ -83,16 +83,16 @@ def to_tensor(array: npt.NDArray, dtype: str) -> torch.Tensor:
     if not contiguous.flags.writeable:
         contiguous = contiguous.copy()
     tensor = torch.from_numpy(contiguous)
-    wanted = dtype_of(dtype)
+    torch_dtype = dtype_of(dtype)
     if dtype in _QUANTIZED:
-        # The scale of a quantized tensor is not part of a sample; 1 keeps its integers as they are.
+        # Samples do not record quantization scales; a scale of 1 keeps the integers unchanged.
         integers = tensor.view(_QUANTIZED[dtype])
         return torch.ops.aten._make_per_tensor_quantized_tensor(integers, 1.0, 0)
-    return tensor if tensor.dtype == wanted else tensor.view(wanted)
+    return tensor if tensor.dtype == torch_dtype else tensor.view(torch_dtype)
 
 
 def storage_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    """Return how many elements a storage needs to hold `shape` under `stride`.
+    """Return the number of storage elements that `shape` needs with `stride`.
 
     >>> storage_elements((2, 3), (1, 2)), storage_elements((4, 3), (0, 1))
     (6, 3)
@@ -105,10 +105,10 @@ def storage_elements(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
 def concrete_stride(
     sample: Sample, index: int, shape: tuple[int, ...], sizes: Mapping[str, int] | None = None
 ) -> tuple[int, ...] | None:
-    """Return the stride of input `index` in elements, or None where it is contiguous.
+    """Return the stride of input `index` in elements, or None if it is contiguous.
 
     Raises:
-        MaterializeError: the recorded stride has another rank than the shape or is negative.
+        MaterializeError: If the recorded stride is negative or its rank differs from the shape's.
     """
     recorded = sample.inputs[index].value.stride
     if recorded is None:
@@ -131,11 +131,11 @@ def make_input(
     device: str | torch.device = "cpu",
     sizes: Mapping[str, int] | None = None,
 ) -> TensorOrScalar:
-    """Return input `index`: a tensor on `device`, an integer for a symbol, a number for a scalar.
+    """Return input `index`: a tensor on `device`, an int for a symbol, or a Python scalar.
 
     Raises:
-        SampleError: a symbol has no size, or the statistics contradict themselves.
-        MaterializeError: the stride does not fit the shape.
+        SampleError: If a symbol has no size, or the statistics are inconsistent.
+        MaterializeError: If the stride does not match the shape.
     """
     if sample.inputs[index].role in ("symbol", "scalar"):
         return make_array(sample, index, seed, mode, sizes).item()
@@ -150,11 +150,11 @@ def make_tensor(
     device: str | torch.device = "cpu",
     sizes: Mapping[str, int] | None = None,
 ) -> torch.Tensor:
-    """Return the tensor that input `index` is, laid out by its recorded stride.
+    """Return the tensor of input `index`, laid out with its recorded stride.
 
     Raises:
-        SampleError: a symbol has no size, or the statistics contradict themselves.
-        MaterializeError: the stride does not fit the shape.
+        SampleError: If a symbol has no size, or the statistics are inconsistent.
+        MaterializeError: If the stride does not match the shape.
     """
     each = sample.inputs[index]
     dtype, device = cast(str, each.value.dtype), torch.device(device)
@@ -167,8 +167,8 @@ def make_tensor(
     stride = concrete_stride(sample, index, array.shape, sizes)
     if stride is None:
         return to_tensor(array, dtype).to(device)
-    # Of elements that share a place in memory the first stay; the others are not even copied.
-    # They are laid out on the device: a copy from another one has its gaps and overlaps filled.
+    # Of elements that share memory, only the first is copied. The layout is created on the
+    # device, because copying between devices would not preserve gaps and overlaps.
     first = array[_firsts(stride)]
     return _laid_out(to_tensor(first, dtype).to(device), array.shape, stride)
 
@@ -195,13 +195,13 @@ def make_inputs(
 ) -> dict[str, TensorOrScalar]:
     """Return the arguments of the materialized sample by canonical name, in argument order.
 
-    With `weights="parameters"` only what stays an argument then: data inputs, symbols, scalars.
+    With `weights="parameters"`, return only data inputs, symbols and scalars.
 
     Raises:
-        MemoryLimitError: they take more memory than `memory_limit_bytes` (default: that of this
-            machine).
-        TimeLimitError: making them takes longer than `time_limit_s` (default: two minutes).
-        MaterializeError: `weights` or `mode` is unknown.
+        MemoryLimitError: If they take more memory than `memory_limit_bytes` (default: the memory
+            of this machine).
+        TimeLimitError: If creating them takes longer than `time_limit_s` (default: two minutes).
+        MaterializeError: If `weights` or `mode` is unknown.
 
     >>> from graphnet_datasets.sample import Input, Sample, Value
     >>> sample = Sample("example/identity", "torch", "other",
@@ -223,9 +223,9 @@ def make_inputs(
 
 
 def packed_on(device: str | torch.device) -> contextlib.AbstractContextManager[None]:
-    """Have tensors put side by side that stay in the memory they are drawn into.
+    """Allocate tensors that stay on the host side by side.
 
-    Of those that go to another device the memory is used again for the next.
+    Host memory of tensors that are copied to another device is reused for the next tensor.
     """
     return packed() if torch.device(device).type == "cpu" else contextlib.nullcontext()
 
@@ -233,9 +233,9 @@ def packed_on(device: str | torch.device) -> contextlib.AbstractContextManager[N
 def _with_stride(
     first: torch.Tensor, shape: tuple[int, ...], stride: tuple[int, ...]
 ) -> torch.Tensor:
-    """Return elements laid out by `stride`; `first` has one along axes of stride 0.
+    """Lay out elements with `stride`; `first` has size 1 along axes of stride 0.
 
-    Of elements that overlap (sliding windows) the first stay.
+    Of overlapping elements (sliding windows), the first are kept.
     """
     size = storage_elements(tuple(first.shape), stride)
     if size < first.numel():

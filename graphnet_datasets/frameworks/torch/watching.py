@@ -1,8 +1,8 @@
-"""What decides how a `torch.fx.GraphModule` runs besides its inputs and weights.
+"""Process state besides inputs and weights that affects how a `torch.fx.GraphModule` runs.
 
-A candidate shares its process with eager and can find eager's module among the objects of the
-process. What it would change there to listen to eager, or to slow it, is looked at before the
-candidate is imported and again after its last call.
+A candidate shares its process with eager and can find eager's module among the process's objects.
+State that could be changed to observe or slow down eager is recorded before the candidate is
+imported and compared after its last call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GLOBAL_HOOKS = tuple(name for name in vars(torch.nn.modules.module) if name.end
 
 
 def watched(module: torch.fx.GraphModule) -> Mapping[str, Any]:
-    """Return, by name, the parts of `module` and of torch that its call goes through.
+    """Return, by name, the parts of `module` and of torch that are used when it is called.
 
     >>> module = torch.fx.symbolic_trace(torch.nn.Linear(2, 2))
     >>> before = watched(module)
@@ -82,14 +82,14 @@ def watched(module: torch.fx.GraphModule) -> Mapping[str, Any]:
 
 
 def _function(function: Any) -> tuple[Any, Any]:
-    """The code as well: a function's can be exchanged in place."""
+    """Return a function and its code, which can be replaced in place."""
     return function, getattr(function, "__code__", None)
 
 
 def _find(path: str) -> Any:
-    """Return what the printed code of a module finds under a qualified name."""
+    """Return the object that a module's printed code finds under a qualified name."""
     first, *rest = path.split(".")
-    found: Any = sys.modules.get(first)
+    member: Any = sys.modules.get(first)
     for name in rest:
-        found = getattr(found, name, None)
-    return found
+        member = getattr(member, name, None)
+    return member

@@ -1,1 +1,1 @@
-"""Gradients of a sample of torch: traced by AOTAutograd, cut in two, and compared with autograd."""
+"""Gradients of a torch sample, traced by AOTAutograd, partitioned and compared with autograd."""

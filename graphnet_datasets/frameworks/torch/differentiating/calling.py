@@ -1,4 +1,4 @@
-"""A sample as a function of its tensors alone, whose outputs share no memory with anything."""
+"""A sample as a function of its tensors, whose outputs share no memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..building.run_checks import NAME as CHECKS_NAME
 
 
 class Call(torch.nn.Module):
-    """Calls a materialized sample with its tensors, in order; numbers are those of the capture.
+    """Calls a materialized sample with its tensors, in order, and numbers from the capture.
 
-    It gives the tensors among the outputs. Those that share memory with another one or with an
-    input are copied, and so are inputs with a gradient before the graph writes to them, as autograd
-    asks of whoever calls it.
+    It returns the tensors among the outputs. Outputs that share memory with an input or with each
+    other are copied. Inputs that need gradients are copied before the graph writes to them, as
+    autograd requires.
     """
 
     def __init__(
         self, graph: torch.fx.GraphModule, sample: Sample, inputs: Mapping[str, Any]
     ) -> None:
         super().__init__()
-        self._graph = (_without_checks(graph),)  # in a tuple, so that it is no submodule
+        self._graph = (_without_checks(graph),)  # a tuple keeps it from becoming a submodule
         self.positions = tuple(
             position
             for position, value in enumerate(inputs.values())
@@ -41,7 +41,7 @@ class Call(torch.nn.Module):
         self._aliases: frozenset[int] = frozenset()
 
     def prepare(self, mode: FakeTensorMode | None, tensors: Sequence[torch.Tensor]) -> None:
-        """Find out on fake tensors, or real ones, what is written to and what shares memory."""
+        """Run on fake or real tensors to find which tensors are written to or share memory."""
         with mode or contextlib.nullcontext(), torch.no_grad():
             fakes = [
                 mode.from_tensor(tensor.detach(), static_shapes=True)
@@ -67,10 +67,10 @@ class Call(torch.nn.Module):
 
     def forward(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
         """Run the graph."""
-        given = dict(self._numbers)
+        arguments = dict(self._numbers)
         for place, (name, tensor) in enumerate(zip(self._names, tensors, strict=True)):
-            given[name] = tensor.clone() if place in self._copied else tensor
-        leaves = pytree.tree_leaves(self._graph[0](**given))
+            arguments[name] = tensor.clone() if place in self._copied else tensor
+        leaves = pytree.tree_leaves(self._graph[0](**arguments))
         outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         return [
             output.clone() if place in self._aliases else output
@@ -79,7 +79,7 @@ class Call(torch.nn.Module):
 
 
 def _without_checks(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Return the module without looks at what only real elements tell."""
+    """Return the module without its run-time size checks."""
     calls = list(_calls_of_checks(graph))
     if not calls:
         return graph
@@ -100,7 +100,7 @@ def _calls_of_checks(graph: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
 
 
 def places_of(positions: Sequence[int], chosen: Collection[int]) -> tuple[int, ...]:
-    """Return where among `positions` the chosen ones are.
+    """Return the indices in `positions` of the chosen positions.
 
     >>> places_of((0, 2, 3), {2, 3})
     (1, 2)

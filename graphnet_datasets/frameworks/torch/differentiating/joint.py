@@ -1,4 +1,4 @@
-"""The joint graph of a sample and its gradients, as AOTAutograd traces it."""
+"""Tracing of the joint graph of a sample and its gradients by AOTAutograd."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from .rules import SAME, make_rules, native_kernels, public_transform
 
 @dataclasses.dataclass(frozen=True)
 class Joint:
-    """A joint graph: what its arguments stand for by name, and its outputs in order.
+    """A joint graph with its named arguments and ordered outputs.
 
-    `primals` are arguments of the graph by their place among its tensors, `tangents` the outputs
-    whose gradients come in, `drawn` the random numbers in the order in which they are drawn. Of
-    `outputs` the first `num_forward` are the graph's own and inputs that it wrote to.
+    `primals` maps argument names to tensor indices of the call, `tangents` to the outputs whose
+    gradients they are, and `drawn` to random numbers in drawing order. The first `num_forward`
+    of `outputs` are the graph's outputs and the inputs that it wrote to.
     """
 
     module: torch.fx.GraphModule
@@ -44,7 +44,7 @@ class Joint:
     num_forward: int
 
     def copy_where_needed(self) -> None:
-        """Let views copy where memory is laid out in another way than on fake tensors."""
+        """Replace `view` by `reshape`, for memory layouts that differ from the fake tensors'."""
         for node in self.module.graph.nodes:
             if node.target is torch.ops.aten.view.default:
                 node.target = torch.ops.aten.reshape.default
@@ -52,10 +52,10 @@ class Joint:
 
 
 def trace_joint(call: Call, tensors: Sequence[torch.Tensor], name: str) -> Joint:
-    """Return the joint graph of a call and the gradients of those tensors that ask for one.
+    """Return the joint graph of a call and the gradients of tensors that require them.
 
     Raises:
-        GradientError: it cannot be differentiated; the message says where.
+        GradientError: If the call cannot be differentiated; the message says where.
     """
     with _located(name), _quietly(), native_kernels():
         try:
@@ -102,7 +102,7 @@ def _trace_fake(call: Call, tensors: Sequence[torch.Tensor]) -> torch.fx.GraphMo
 
 
 def _keep_outputs(module: torch.fx.GraphModule, name: str) -> tuple[Output, ...]:
-    """Drop outputs that are no tensors, and say what the others are."""
+    """Drop outputs that are not tensors, and describe the others."""
     (end,) = (node for node in module.graph.nodes if node.op == "output")
     nodes, places = [], []
     for node, place in zip(end.args[0], end.meta["desc"], strict=True):
@@ -130,7 +130,7 @@ def _read_output(place: Any, name: str) -> Output:
 
 
 def _simplify(module: torch.fx.GraphModule) -> None:
-    """Write each operator under the name that is checked, and constants with their elements."""
+    """Replace operators by their checked equivalents, and fake constants by real ones."""
     for node in module.graph.nodes:
         if node.target in SAME:
             node.target = SAME[node.target]
@@ -140,16 +140,16 @@ def _simplify(module: torch.fx.GraphModule) -> None:
         if transform is not None:
             node.target, node.args = transform
         if node.op == "get_attr":
-            held = getattr(module, str(node.target), None)
-            if isinstance(held, FakeTensor) and held.constant is not None:
-                setattr(module, str(node.target), held.constant)
+            constant = getattr(module, str(node.target), None)
+            if isinstance(constant, FakeTensor) and constant.constant is not None:
+                setattr(module, str(node.target), constant.constant)
     _skip_detached(module)
     module.graph.eliminate_dead_code()
     module.recompile()
 
 
 def _skip_detached(module: torch.fx.GraphModule) -> None:
-    """Take what `detach` gives for what it takes, which it is in a graph without autograd."""
+    """Remove `detach` calls, which have no effect in a graph without autograd."""
     for node in list(module.graph.nodes):
         if node.target is torch.ops.aten.detach.default:
             node.replace_all_uses_with(node.args[0])
@@ -169,12 +169,12 @@ def _located(name: str) -> Iterator[None]:
         yield
     except GraphNetError:
         raise
-    except Exception as error:  # whatever torch has for a graph that it cannot trace
+    except Exception as error:  # torch raises various exceptions for graphs it cannot trace
         raise GradientError(f"`{name}` cannot be differentiated: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of what torch says, with the operator where it knows it."""
+    """Return the first sentence of torch's message, or name the data-dependent operator."""
     text = str(error).strip() or type(error).__name__
     operator = getattr(error, "func", None)
     first = re.split(r"\n|\. ", text)[0][:300]

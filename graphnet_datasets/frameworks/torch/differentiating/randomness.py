@@ -1,4 +1,4 @@
-"""Random numbers of a traced graph, made into arguments: the same call gives the same gradients."""
+"""Conversion of a traced graph's random numbers to arguments, to make gradients repeatable."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _ATEN = torch.ops.aten
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """Random numbers that a graph draws: by which operator, and where among all that it draws."""
+    """Random numbers drawn by a graph: the operator, and its order among all draws."""
 
     operator: str
     order: int
 
 
 def lift_random_numbers(module: torch.fx.GraphModule, name: str) -> dict[str, Drawn]:
-    """Put an argument in the place of each operator that draws random numbers.
+    """Replace each operator that draws random numbers by an argument.
 
-    What a dropout draws is its mask. The arguments are named `random_0`, … in the order in which
-    the graph draws, and stand behind the inputs of the sample.
+    For a dropout, the argument is the mask. Arguments are named `random_0`, … in drawing order and
+    follow the inputs of the sample.
 
     Raises:
-        GradientError: an operator draws numbers and gives something else.
+        GradientError: If the random numbers are not the operator's result.
     """
     graph = module.graph
     drawn: dict[str, Drawn] = {}
@@ -73,15 +73,15 @@ def _write_out_dropout(graph: torch.fx.Graph, node: torch.fx.Node, mask: torch.f
     with graph.inserting_before(node):
         kept = graph.call_function(_ATEN.mul.Tensor, (source, mask))
         scaled = graph.call_function(_ATEN.mul.Scalar, (kept, scale))
-    for each in (kept, scaled):
-        each.meta = {**_tags(node), "val": node.meta["val"][0]}
+    for inserted in (kept, scaled):
+        inserted.meta = {**_tags(node), "val": node.meta["val"][0]}
     for user in list(node.users):
         user.replace_all_uses_with(scaled if user.args[1] == 0 else mask)
         graph.erase_node(user)
 
 
 def _tags(node: torch.fx.Node) -> dict[str, Any]:
-    """Return what a node says of being forward or backward."""
+    """Return the forward/backward tag of a node."""
     return {key: value for key, value in node.meta.items() if key == "partitioner_tag"}
 
 
@@ -91,14 +91,14 @@ def _is_random(target: Any, args: Any, kwargs: Any) -> bool:
     if torch.Tag.nondeterministic_seeded not in target.tags:
         return False
     names = [argument.name for argument in target._schema.arguments]
-    given = dict(zip(names, args, strict=False)) | dict(kwargs)
+    arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
     if target is _ATEN.native_dropout.default:
-        return given["train"] is not False and given["p"] != 0
-    return not ("dropout_p" in names and not given.get("dropout_p", 0.0))
+        return arguments["train"] is not False and arguments["p"] != 0
+    return not ("dropout_p" in names and not arguments.get("dropout_p", 0.0))
 
 
 class Recorder(TorchDispatchMode):
-    """Keeps the random numbers that are drawn while it is entered, in order."""
+    """Records the random numbers drawn inside its context, in order."""
 
     def __init__(self) -> None:
         super().__init__()

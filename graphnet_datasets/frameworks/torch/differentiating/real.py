@@ -1,8 +1,8 @@
-"""The joint graph of a sample whose sizes follow from its elements, traced on real tensors.
+"""Tracing of joint graphs with data-dependent sizes, on real tensors.
 
-AOTAutograd traces on tensors without elements, of which nobody can say how many are not zero. Here
-the call and its gradients are traced as they run; sizes that follow from elements become literals,
-and what the graph writes in place stays written in place.
+AOTAutograd traces on fake tensors, whose data-dependent sizes are unknown. Here the call and its
+gradients are traced while they run. Data-dependent sizes become literals, and in-place writes stay
+in place.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .rules import make_rules_of_unknown_sizes
 
 
 def trace_real(call: Call, tensors: Sequence[torch.Tensor]) -> torch.fx.GraphModule:
-    """Return the joint graph of a call, with descriptors as those of AOTAutograd.
+    """Return the joint graph of a call, with AOTAutograd's descriptors.
 
-    Outputs without a gradient have no tangent; the gradient of a tensor on which no output depends
+    Outputs without a gradient have no tangent. The gradient of a tensor that no output depends on
     is None.
     """
     with torch.enable_grad():
@@ -84,7 +84,7 @@ def _rename(node: torch.fx.Node, name: str) -> None:
 
 
 def _tag_forward(outputs: Sequence[Any]) -> None:
-    """Mark what outputs are made of, by which a partition tells the forward part."""
+    """Tag the nodes that outputs depend on, so that a partitioner finds the forward part."""
     pending = [node for node in outputs if isinstance(node, torch.fx.Node)]
     while pending:
         node = pending.pop()
@@ -94,9 +94,9 @@ def _tag_forward(outputs: Sequence[Any]) -> None:
 
 
 def _tag_backward(tangents: Sequence[torch.fx.Node]) -> None:
-    """Mark what depends on the gradients of outputs.
+    """Tag the nodes that depend on tangents.
 
-    A partition takes an operator that writes in place for a part of the forward graph otherwise.
+    Without the tag, a partitioner would put in-place operators in the forward graph.
     """
     pending = list(tangents)
     while pending:
@@ -107,7 +107,7 @@ def _tag_backward(tangents: Sequence[torch.fx.Node]) -> None:
 
 
 class _Noting(torch.fx.Interpreter):
-    """Runs a graph and notes what each node gives, without its elements."""
+    """Runs a graph and records a fake tensor for each node's result."""
 
     def __init__(self, module: torch.fx.GraphModule) -> None:
         super().__init__(module)

@@ -1,7 +1,7 @@
-"""Gradients that are written out, since their kernels write wherever an operand tells them to.
+"""Decompositions of backward operators whose kernels write to unchecked indices.
 
-The table of operators leaves those kernels out (`operators/unsafe.py`). What stands here gives the
-same sums in the same order, by operators that compare indices with what they write to.
+The operator table excludes these kernels (`operators/unsafe.py`). The decompositions compute the
+same sums in the same order, with operators that check their indices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SAME: Mapping[Any, Any] = {
     _ATEN._unsafe_index.Tensor: _ATEN.index.Tensor,
     _ATEN._unsafe_index_put.default: _ATEN.index_put.default,
 }
-"""Operators that promise more than others of the same kernel, and those others."""
+"""Operators that promise valid indices, and equivalent operators without that promise."""
 
 
 _RESAMPLING = (
@@ -31,13 +31,13 @@ _RESAMPLING = (
     *("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"),
 )
 _NORMS = ("backward", "ortho", "forward")
-"""How a Fourier transform divides, by the number that ATen's own operators have for it."""
+"""Normalization modes of Fourier transforms, by ATen's number."""
 
 
 def public_transform(target: Any, args: Sequence[Any], source: Any) -> tuple[Any, Any] | None:
-    """Return the checked operator that computes what one of ATen's Fourier transforms does.
+    """Return the checked equivalent of an ATen Fourier transform, or None for other calls.
 
-    `source` is what is transformed, for its sizes. None where the call is none of them.
+    `source` is the transformed tensor, needed for its sizes.
 
     >>> transform, args = public_transform(_ATEN._fft_r2c.default, ("x", [1], 0, True), None)
     >>> transform.name(), args
@@ -49,7 +49,7 @@ def public_transform(target: Any, args: Sequence[Any], source: Any) -> tuple[Any
     if target is _ATEN._fft_c2c.default:
         if args[3]:
             return _ATEN.fft_fftn.default, (args[0], None, args[1], _NORMS[args[2]])
-        # The inverse is the one that divides where nothing is said.
+        # The inverse is the transform that normalizes by default.
         return _ATEN.fft_ifftn.default, (args[0], None, args[1], _NORMS[2 - args[2]])
     if target is _ATEN._fft_c2r.default:
         sizes = [source.shape[dim] for dim in args[1][:-1]] + [args[3]]
@@ -59,30 +59,30 @@ def public_transform(target: Any, args: Sequence[Any], source: Any) -> tuple[Any
 
 @contextlib.contextmanager
 def native_kernels() -> Iterator[None]:
-    """Trace resampling as the operator that eager calls, which torch writes out while it traces.
+    """Trace resampling as eager's operators instead of torch's decompositions.
 
-    What is written out adds in another order, and is not what a step of training runs.
+    The decompositions add in another order and are not what a training step runs.
     """
-    found = [
+    operators = [
         getattr(getattr(_ATEN, packet), overload)
         for packet in _RESAMPLING
         for overload in ("default", "vec")
     ]
-    held = [dict(operator.py_kernels) for operator in found]
-    for operator in found:
+    saved_kernels = [dict(operator.py_kernels) for operator in operators]
+    for operator in operators:
         for key in (DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd):
             operator.py_kernels.pop(key, None)
         operator._dispatch_cache.clear()
     try:
         yield
     finally:
-        for operator, kernels in zip(found, held, strict=True):
+        for operator, kernels in zip(operators, saved_kernels, strict=True):
             operator.py_kernels.update(kernels)
             operator._dispatch_cache.clear()
 
 
 def make_rules() -> dict[Any, Callable[..., Any]]:
-    """Return what stands in the place of operators while gradients are traced, by overload."""
+    """Return the decompositions used while tracing gradients, by overload."""
     written = get_decompositions(
         [_ATEN.nll_loss_backward, _ATEN.nll_loss2d_backward, _ATEN.unfold_backward]
     )
@@ -115,9 +115,9 @@ def _embedding(
 
 
 def make_rules_of_unknown_sizes() -> dict[Any, Callable[..., Any]]:
-    """Return what stands, besides, in the place of kernels that trust the sizes of their operands.
+    """Return decompositions that also replace kernels without operand size checks.
 
-    Where sizes follow from elements they cannot be compared before the graph runs.
+    Data-dependent sizes cannot be checked before the graph runs.
     """
     trusting = [
         _ATEN._softmax_backward_data,
@@ -129,7 +129,7 @@ def make_rules_of_unknown_sizes() -> dict[Any, Callable[..., Any]]:
 
 
 _SUM, _MEAN, _MAX = 0, 1, 2
-"""Modes of an embedding bag, by the number that ATen has for them."""
+"""Modes of an embedding bag, by ATen's number."""
 
 
 def _embedding_bag(
@@ -195,7 +195,7 @@ def _bag_weights(
     mode: int,
     padding_index: int = -1,
 ) -> Any:
-    if mode != _SUM:  # eager refuses weights with any other
+    if mode != _SUM:  # eager rejects weights in other modes
         return NotImplemented
     bags, is_inside = _find_bags(indices, offsets, gradient.shape[0], padding_index)
     return (gradient[bags] * table[indices]).sum(-1).masked_fill(~is_inside, 0)
@@ -204,9 +204,9 @@ def _bag_weights(
 def _find_bags(
     indices: torch.Tensor, offsets: torch.Tensor, num_bags: int, padding_index: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the bag of each index, and whether it counts there.
+    """Return the bag of each index, and whether the index is not padding.
 
-    With the end of the last bag among the offsets there is one more of them than bags.
+    If the end of the last bag is included, there is one more offset than bags.
     """
     places = torch.arange(indices.shape[0], device=indices.device)
     bags = torch.searchsorted(offsets.to(torch.int64), places, right=True) - 1
@@ -245,7 +245,7 @@ def _adaptive_max_pool3d(
 def _scatter(
     gradient: torch.Tensor, shape: Sequence[int], indices: torch.Tensor, spatial: int
 ) -> torch.Tensor:
-    """Add each element of a gradient to where in its image the index points."""
+    """Add each element of a gradient at the image position given by its index."""
     zeros = gradient.new_zeros((*shape[:-spatial], math.prod(shape[-spatial:])))
     flat, at = gradient.flatten(-spatial), indices.flatten(-spatial)
     return zeros.scatter_add(-1, at, flat).view(shape)

@@ -1,4 +1,4 @@
-"""Gradients as eager autograd computes them, and how near others come to them."""
+"""Reference gradients from eager autograd, and comparison with other gradients."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .randomness import Recorder
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """One run of eager autograd: what went in, what was drawn, what came out.
+    """Inputs and results of one run of eager autograd.
 
-    `tangents` are gradients of the outputs, by output; `gradients` those of the tensors, by their
-    place; `written` what the graph made of tensors that it writes to.
+    `tangents` contains output gradients by output index, `gradients` tensor gradients by tensor
+    index, and `written` the tensors after the graph's in-place writes.
     """
 
     outputs: Sequence[torch.Tensor]
@@ -32,11 +32,11 @@ class Trial:
 
 
 def try_eager(call: Call, tensors: Sequence[torch.Tensor], name: str, seed: int) -> Trial:
-    """Run a call and its gradients by eager autograd; the tangents are standard normal numbers.
+    """Run a call and its gradients in eager autograd, with standard normal tangents.
 
     Raises:
-        GradientError: it fails, nothing depends on what has a gradient, or what it gives is not
-            finite.
+        GradientError: If it fails, no output depends on a tensor that requires a gradient, or a
+            gradient is not finite.
     """
     copies = [tensor.detach().clone().requires_grad_(tensor.requires_grad) for tensor in tensors]
     generator = torch.Generator().manual_seed(seed)
@@ -85,9 +85,9 @@ def try_eager(call: Call, tensors: Sequence[torch.Tensor], name: str, seed: int)
 
 
 def t_of(actual: torch.Tensor, expected: torch.Tensor) -> float:
-    """Return the least tolerance t at which a tensor passes for another, to a hundredth.
+    """Return the least tolerance t, to a hundredth, at which a tensor matches another.
 
-    -inf where they are equal bit for bit, inf where they differ in what has no tolerance.
+    The result is -inf if they are bit-equal, and inf if no tolerance applies.
 
     >>> t_of(torch.ones(2), torch.ones(2)), t_of(torch.ones(2), torch.ones(2) + 1e-6) < -5
     (-inf, True)

@@ -1,6 +1,6 @@
 """The table of operators that a torch sample may call.
 
-Looking a name up and asking what a call does need no torch; resolving an entry imports it.
+Looking up a name or its effects does not import torch; resolving an entry does.
 """
 
 from .checked import is_checked, is_walkable

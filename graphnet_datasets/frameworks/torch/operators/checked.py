@@ -1,13 +1,12 @@
-"""The operators that may run in any process, as the fuzzer decided.
+"""Operators that may run in any process, as determined by fuzzing.
 
-An operator is *checked* if its kernel, or this library in its place, compares sizes, indices and
-divisors before it uses them, so that no operands, however wrong, make it read or write beyond its
-tensors or end the process. All others are *unchecked*: they run in processes that may be lost, or
-where the caller of `materialize` allows it. `benchmarks/fuzz_operators.py` decides: a name that
-kills its process there loses the fact `checked`, or gets a check in `walking/operands.py`. The fact
-covers all public names and in-place forms of an operator, each of which was fuzzed. Names that
-begin with an underscore have the fact for single namespaces. The kernels of gradients trust
-operands, which `walking/gradient_operands.py` compares.
+An operator is *checked* if its kernel, or this library, validates sizes, indices and divisors, so
+that no operands can make it access memory out of bounds or end the process. All other operators are
+*unchecked*: they run in isolated processes, or where the caller of `materialize` allows it.
+`benchmarks/fuzz_operators.py` decides: an operator that crashes there loses the fact `checked` or
+gets a check in `walking/operands.py`. The fact covers all public names and in-place forms of an
+operator, each of which was fuzzed. Names that begin with an underscore have the fact per namespace.
+Backward kernels do not check operands; `walking/gradient_operands.py` does.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _PYTHON = ("operator", "math", "builtins")
 
 @functools.lru_cache(maxsize=16384)
 def is_checked(operator: Operator) -> bool:
-    """Tell whether an operator may run in any process.
+    """Return whether an operator may run in any process.
 
     >>> from .table import lookup
     >>> is_checked(lookup("torch.relu")), is_checked(lookup("torch.ops.aten._fused_adam_"))
@@ -63,7 +62,7 @@ def is_checked(operator: Operator) -> bool:
 
 
 def is_walkable(operator: Operator) -> bool:
-    """Tell whether an operator may be called on tensors without elements in any process."""
+    """Return whether an operator may run on fake tensors in any process."""
     if is_checked(operator) or operator.name.startswith(PRIMS_PREFIX):
         return True
     name = operator.name
@@ -73,12 +72,12 @@ def is_walkable(operator: Operator) -> bool:
 
 
 def _is_writing(operator: Operator, packet: str) -> bool:
-    """Tell whether an overload writes to an argument of its own for it (`grad_input`, `values`)."""
+    """Return whether an overload writes to a dedicated argument (`grad_input`, `values`)."""
     return operator.is_inplace and not packet.endswith("_")
 
 
 def _without_room(packet: str) -> str:
-    """Return the public name of `linalg_norm`, `fft_rfft` or `special_expit`."""
+    """Return the public name of ATen packets such as `linalg_norm`, `fft_rfft`, `special_expit`."""
     for room in ("linalg_", "fft_", "special_"):
         if packet.startswith(room):
             return packet.removeprefix(room)

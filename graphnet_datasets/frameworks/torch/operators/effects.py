@@ -1,4 +1,4 @@
-"""What a call does beyond giving a value: write to its arguments, draw random numbers."""
+"""Side effects of calls: writes to arguments and random draws."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRAINING_FLAG = OperatorValues("training_flag")
 
 
 def mutates(op: Op) -> bool:
-    """Tell whether this call writes to one of its arguments.
+    """Return whether this call writes to one of its arguments.
 
     >>> mutates(Op("torch.nn.functional.relu", (), (("inplace", True),)))
     True
@@ -40,7 +40,7 @@ def mutates(op: Op) -> bool:
 
 
 def draws_random_numbers(op: Op) -> bool:
-    """Tell whether this call may draw random numbers, given its own arguments.
+    """Return whether this call may draw random numbers, given its arguments.
 
     >>> draws_random_numbers(Op("torch.nn.functional.dropout", (), (("training", False),)))
     False
@@ -66,10 +66,10 @@ _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 
 
 def drops_nothing(op: Op) -> bool:
-    """Return whether a random operator is a dropout whose probability is the literal 0.
+    """Return whether a random operator is a dropout with no effect.
 
-    `torch.lstm` and its kin have arguments `(…, num_layers, dropout, train, …)` in two orders. They
-    drop nothing with one layer, a dropout of 0 or outside of training.
+    `torch.lstm` and similar operators take `(…, num_layers, dropout, train, …)` in two orders. They
+    drop nothing with a single layer, with a dropout of 0, or outside training.
 
     >>> drops_nothing(Op("torch.nn.functional.dropout", ("x", 0.0)))
     True

@@ -1,7 +1,7 @@
-"""State operators, second names and overloads of torch's operators: reviewed data.
+"""Reviewed data about state operators, aliases and overloads.
 
-Aliases bring the names under which different versions of torch print one function to one canonical
-name, so that hashes do not move with the version.
+Different torch versions print the same function under different names. Aliases map them to one
+canonical name, so that hashes do not depend on the version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATE = words(
     torch.autograd.grad_mode._enter_inference_mode torch.autograd.grad_mode._exit_inference_mode
     """
 )
-"""Operators that change how later ones run; they survive though nothing uses their values."""
+"""Operators that affect later operators, and are kept even if their values are unused."""
 
 GRAD_MODE = "torch._C._set_grad_enabled"
 VMAP = "torch._functorch.predispatch._vmap_increment_nesting"
@@ -34,7 +34,7 @@ PAIRS: Mapping[str, str] = {
     ),
     VMAP: "torch._functorch.predispatch._vmap_decrement_nesting",
 }
-"""What opens a region and what closes it; a graph must close what it opens."""
+"""Operators that open and close regions; a graph must close each region it opens."""
 
 _VF_DIFFERS = OperatorNames("VF_differs")
 
@@ -83,11 +83,11 @@ ATEN_OUT_OVERLOADS = words(
     values_stable
     """
 )
-"""Overloads that write to an `out` argument though their name does not end in `out`."""
+"""Overloads that write to an `out` argument although their name does not end in `out`."""
 
 
 def functional_alias(name: str) -> str | None:
-    """Return the public name of `torch.functional.X`, `torch._VF.X` and the like, or None."""
+    """Return the public name for `torch.functional.X`, `torch._VF.X` and similar, or None."""
     namespace, _, last = name.rpartition(".")
     if namespace == "torch.functional" and last in _PUBLIC:
         return f"torch.{last}"

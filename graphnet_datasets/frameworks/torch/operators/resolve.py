@@ -1,4 +1,4 @@
-"""From an entry of the operator table to the callable behind it, and back."""
+"""Conversion between operator table entries and callables."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .table import (
 
 
 def resolve(operator: Operator) -> Callable[..., Any]:
-    """Return the callable behind an entry of the table; a method takes the tensor first.
+    """Return the callable of a table entry; methods take the tensor as first argument.
 
     Raises:
-        UnknownOperatorError: the entry is not the table's own, or the installed torch lacks it.
+        UnknownOperatorError: If the entry is not from the table, or the installed torch lacks it.
 
     >>> import torch
     >>> from .table import lookup
     >>> resolve(lookup("torch.Tensor.mul")) is torch.Tensor.mul
     True
     """
-    found = find_entry(operator.name)
-    if found is not operator and found != operator:
+    entry = find_entry(operator.name)
+    if entry is not operator and entry != operator:
         raise UnknownOperatorError(
             f"`{operator.name[:100]}` was not made by `lookup`; only entries of the operator table "
             "can be resolved."
@@ -61,26 +61,26 @@ def _resolve(name: str, kind: Kind) -> Callable[..., Any]:
 
 
 def _get(name: str) -> Callable[..., Any]:
-    """Fetch a name of the table; every part of it was compared with the reviewed lists before."""
+    """Return the callable of a table name, all parts of which are in the reviewed lists."""
     for prefix in (ATEN_PREFIX, PRIMS_PREFIX):
         if name.startswith(prefix):
             packet, _, overload = name.removeprefix(prefix).partition(".")
-            found = getattr(_namespace(prefix[:-1]), packet)
+            packet_object = getattr(_namespace(prefix[:-1]), packet)
             if not overload:
-                return found
+                return packet_object
             qualified = f"{prefix.split('.')[2]}::{packet}"
             if overload != "default":
                 qualified += f".{overload}"
-            if overload not in found.overloads() or qualified not in dispatched_names():
+            if overload not in packet_object.overloads() or qualified not in dispatched_names():
                 raise AttributeError(overload)
-            return getattr(found, overload)
+            return getattr(packet_object, overload)
     namespace, _, last = name.rpartition(".")
     return getattr(_namespace(namespace), last)
 
 
 @functools.cache
 def dispatched_names() -> frozenset[str]:
-    """Return the overloads that compute on tensors; TorchScript's list and text ones are others."""
+    """Return the overloads that compute on tensors, without TorchScript's list and str ones."""
     import torch
 
     return frozenset(torch._C._dispatch_get_all_op_names())
@@ -88,7 +88,7 @@ def dispatched_names() -> frozenset[str]:
 
 @functools.cache
 def _namespace(name: str) -> Any:
-    """Return the module or class behind the fixed set of namespaces of the table."""
+    """Return the module or class of a namespace in the table."""
     import builtins
     import math
     import operator as python_operator
@@ -121,10 +121,10 @@ def _namespace(name: str) -> Any:
 
 
 def name_of(target: Callable[..., Any] | str) -> str:
-    """Return the canonical name of a callable, or of a tensor method given by its name.
+    """Return the canonical name of a callable, or of a tensor method given by name.
 
     Raises:
-        UnknownOperatorError: the table has no entry for it.
+        UnknownOperatorError: If the table has no entry for it.
 
     >>> import torch
     >>> name_of(torch.nn.functional.linear), name_of("view")
@@ -154,7 +154,7 @@ _PUT_IN_PLACE = {
     "torch_geometric.hash_tensor._new_index_select": "torch.index_select",
     "torch_geometric.hash_tensor._new_select": "torch.select",
 }
-"""Functions that other libraries put in the place of torch's when they are imported."""
+"""Functions with which other libraries replace torch's when they are imported."""
 
 
 @functools.cache
@@ -175,7 +175,7 @@ def _names_by_callable() -> dict[Callable[..., Any], str]:
 
 
 def all_names() -> Iterator[str]:
-    """Yield every name of the table but attributes and ATen's, aliases of functions included."""
+    """Yield all names of the table, including function aliases, without attributes and ATen."""
     for namespace, lasts in NAMESPACES.items():
         yield from (f"{namespace}.{last}" for last in sorted(lasts))
     yield from (f"torch.{last}" for last in sorted(FOREACH))

@@ -1,4 +1,4 @@
-"""The keywords that each operator takes, out of torch's own schemas and signatures."""
+"""Keyword arguments of operators, from torch's schemas and signatures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .words import words
 
 _EVERY_FACTORY = words("device dtype layout memory_format out pin_memory requires_grad")
 _NUMPY_SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "self": "input"}
-"""Spellings that torch's argument parser takes beside the names in its schemas."""
+"""Spellings that torch's argument parser accepts besides the names in its schemas."""
 
 _WITHOUT_SCHEMA = {
     "torch.Tensor.size": words("dim"),
@@ -45,10 +45,10 @@ _CASTS = OperatorNames("cast")
 
 
 def check_keywords(op: Op, operator: Operator) -> None:
-    """Check that `op` uses only keywords that its operator takes.
+    """Check that `op` uses only keywords that its operator accepts.
 
     Raises:
-        MaterializeError: it uses another, or a word of Python's own grammar.
+        MaterializeError: If it uses another keyword, or a reserved word of Python.
     """
     for name, _ in op.kwargs:
         accepted = keywords_of(operator)
@@ -60,7 +60,7 @@ def check_keywords(op: Op, operator: Operator) -> None:
 
 
 def is_factory(operator: Operator) -> bool:
-    """Tell whether what an operator gives is on torch's default device unless it is told one.
+    """Return whether an operator creates tensors on torch's default device unless given a device.
 
     >>> from . import lookup
     >>> is_factory(lookup("torch.arange")), is_factory(lookup("torch.ops.aten.full.default"))
@@ -75,7 +75,7 @@ def is_factory(operator: Operator) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def keywords_of(operator: Operator) -> frozenset[str]:
-    """Return the keywords that an operator takes; Python's own operators take none.
+    """Return the keywords that an operator accepts; Python's own operators accept none.
 
     >>> from . import lookup
     >>> "inplace" in keywords_of(lookup("torch.nn.functional.relu"))
@@ -97,7 +97,7 @@ def keywords_of(operator: Operator) -> frozenset[str]:
     accepted = _of_signature(target) | _of_schemas(last)
     with_indices = getattr(torch.nn.functional, f"{last}_with_indices", None)
     if operator.name.startswith("torch.nn.functional.") and with_indices is not None:
-        accepted |= _of_signature(with_indices)  # torch picks between the two by `return_indices`
+        accepted |= _of_signature(with_indices)  # `return_indices` selects between the two
     return accepted
 
 
@@ -109,14 +109,14 @@ def _of_signature(target: Callable[..., Any]) -> frozenset[str]:
     except ValueError:  # a Python wrapper of a builtin, which has a schema instead
         return frozenset()
     by_keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return frozenset(each.name for each in parameters if each.kind in by_keyword)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind in by_keyword)
 
 
 def _of_schemas(last: str) -> frozenset[str]:
-    """Return the argument names of every ATen schema that a builtin of this name may stand for."""
+    """Return the argument names of all ATen schemas that a builtin of this name may refer to."""
     names = set(_EVERY_FACTORY)
     for prefix in ("", "linalg_", "fft_", "special_", "_sparse_"):
         for schema in torch._C._jit_get_schemas_for_operator(f"aten::{prefix}{last}"):
             names.update(argument.name for argument in schema.arguments)
-    names.update(other for name, other in _NUMPY_SPELLINGS.items() if name in names)
+    names.update(alias for name, alias in _NUMPY_SPELLINGS.items() if name in names)
     return frozenset(names)

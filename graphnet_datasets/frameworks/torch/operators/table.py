@@ -1,10 +1,10 @@
-"""The table of operators that a torch sample may call: names to entries, without importing torch.
+"""The table of operators that a torch sample may call, usable without importing torch.
 
-A name is accepted if an entry of `graphnet_datasets.operators` lists it; nothing else can be
+A name is accepted if it is listed in an entry of `graphnet_datasets.operators`; nothing else can be
 resolved to a callable. An overload (`add.Tensor`) is accepted if its packet (`add`) is listed. An
-operator gets an entry after a review: it computes on tensors or symbolic sizes and touches no
-files, processes, addresses or settings, aliases no memory without a bounds check, resizes no
-storage, calls back into no Python and packs no weights into opaque objects.
+operator gets an entry after a review: it computes on tensors or symbolic sizes; does not access
+files, processes, addresses or settings; does not alias memory without a bounds check or resize
+storage; does not call back into Python; and does not pack weights into opaque objects.
 
 Canonical names are `torch.conv2d`, `torch.nn.functional.linear`, `torch.Tensor.view` (methods and
 attributes), `operator.add` (Python's operators), `torch.ops.aten.add.Tensor` and `math.sqrt`.
@@ -68,7 +68,7 @@ class Operator:
 
     `is_inplace`: a call writes to one of its arguments. `is_random`: a call may draw random
     numbers. `is_state`: a call changes how later operators run (autocast, grad mode, vmap), so it
-    stays where it is though nothing uses its value.
+    is kept in place even if its value is unused.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Operator:
     last_name: str = dataclasses.field(init=False, repr=False, compare=False)
     """The name of the method or attribute, or the last part of the function's name."""
     packet_name: str = dataclasses.field(init=False, repr=False, compare=False)
-    """The last part of the name without the overload of an ATen operator: `split` for
+    """The last part of the name without an ATen overload, such as `split` for
     `torch.ops.aten.split.Tensor`."""
 
     def __post_init__(self) -> None:
@@ -88,10 +88,10 @@ class Operator:
 
 
 def canonical(name: str) -> str:
-    """Return the one name under which the table keeps the operator `name`.
+    """Return the canonical name of the operator `name`.
 
     Raises:
-        UnknownOperatorError: the operator is not in the table.
+        UnknownOperatorError: If the operator is not in the table.
 
     >>> canonical("torch._C._nn.linear")
     'torch.nn.functional.linear'
@@ -100,10 +100,10 @@ def canonical(name: str) -> str:
 
 
 def lookup(name: str) -> Operator:
-    """Return the table's entry for `name`, which may be an alias.
+    """Return the table entry for `name`, which may be an alias.
 
     Raises:
-        UnknownOperatorError: the operator is not in the table.
+        UnknownOperatorError: If the operator is not in the table.
 
     >>> lookup("torch.Tensor.add_").kind, lookup("torch.Tensor.add_").is_inplace
     ('method', True)
@@ -145,7 +145,7 @@ def _canonical_text(name: str) -> str:
 
 @functools.lru_cache(maxsize=16384)
 def find_entry(name: str) -> Operator | None:
-    """Return the entry for a name or an alias of it, or None if the table has none."""
+    """Return the entry for a name or alias, or None if there is none."""
     name = _canonical_text(name)
     namespace, _, last = name.rpartition(".")
     if name in python.STATE:

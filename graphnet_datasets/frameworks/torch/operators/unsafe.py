@@ -1,10 +1,10 @@
-"""Operators that compute on tensors and are left out all the same: they can corrupt memory.
+"""Operators that compute on tensors but are excluded because they can corrupt memory.
 
-Most kernels of torch compare indices and sizes with the tensors that they read and write. These do
-not, or are not known to, so a sample made for it could write wherever it likes. Two were called
-with indices out of range and took them (`embedding_dense_backward` and
-`max_pool2d_with_indices_backward`, torch 2.13, CPU); the others are left out for the same pattern.
-A kernel that only reads too far is not listed.
+Most torch kernels check indices and sizes against the tensors they access. The kernels of these
+operators do not, or are not known to, so a crafted sample could write anywhere. Two of them
+accepted out-of-range indices in a test (`embedding_dense_backward` and
+`max_pool2d_with_indices_backward`, torch 2.13, CPU); the others are excluded because they follow
+the same pattern. Kernels that only read out of bounds are not listed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REASONS: Mapping[str, str] = {
 
 
 def why_left_out(last: str) -> str | None:
-    """Return why an operator whose name (without namespace and overload) is `last` is left out.
+    """Return why an operator is excluded, given its name without namespace and overload.
 
     >>> why_left_out("relu") is None, why_left_out("embedding_dense_backward") is None
     (True, False)

@@ -1,10 +1,10 @@
-"""Lists of names written as text, many to a line, so that a person can review them."""
+"""Lists of names written as plain text, many per line, for easy review."""
 
 from __future__ import annotations
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the set of the words in `text`, which are separated by white space.
+    """Return the set of whitespace-separated words in `text`.
 
     >>> sorted(words("relu  abs"))
     ['abs', 'relu']

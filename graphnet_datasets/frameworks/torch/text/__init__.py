@@ -1,1 +1,1 @@
-"""Source text in GraphNet's form, to and from samples; nothing of it is executed."""
+"""Conversion between samples and source text in GraphNet's form, without executing the text."""

@@ -1,4 +1,4 @@
-"""Named constants of torch as they stand in source text, and back: dtypes, layouts, devices."""
+"""Conversion between named torch constants and source text: dtypes, layouts and devices."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ CONSTANTS: Mapping[str, Named] = {
     **{f"torch.{name}": Named("layout", name) for name in _LAYOUTS},
     **{f"torch.{name}": Named("memory_format", name) for name in _MEMORY_FORMATS},
 }
-"""What each attribute of `torch` that is a constant stands for."""
+"""Constants by their attribute of `torch`."""
 
 _DEVICE = re.compile(r"[a-z_]{1,20}(:\d{1,4})?\Z")
 
 
 def is_device_name(text: str) -> bool:
-    """Tell whether `text` names a device: a type, and perhaps an index.
+    """Return whether `text` is a device type with an optional index.
 
     >>> is_device_name("cuda:0"), is_device_name("cuda:0; import os")
     (True, False)
@@ -39,7 +39,7 @@ def is_device_name(text: str) -> bool:
 
 
 def print_constant(named: Named) -> str:
-    """Return the expression that stands for a named constant in source text.
+    """Return the source expression of a named constant.
 
     >>> print_constant(Named("dtype", "bfloat16")), print_constant(Named("device", "cuda:0"))
     ('torch.bfloat16', 'torch.device("cuda:0")')

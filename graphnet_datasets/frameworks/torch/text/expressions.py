@@ -1,4 +1,4 @@
-"""Lower Python expressions to operators and arguments; nothing is evaluated."""
+"""Conversion of Python expressions to operators and arguments, without evaluation."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..operators import lookup
 from .constants import CONSTANTS, is_device_name
 
 MAX_DEPTH = 60
-"""Levels of nested expressions; black-formatted captures nest fewer than ten."""
+"""Maximum nesting of expressions; black-formatted captures nest fewer than ten levels."""
 
 ROOTS = frozenset({"torch", "math", "operator", "builtins"})
-"""Names that begin the dotted name of an operator, unless an argument has the name."""
+"""Modules at the start of an operator's dotted name, unless an argument has the same name."""
 
 BINARY: Mapping[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
@@ -36,21 +36,21 @@ _LITERALS = {"inf": math.inf, "nan": math.nan, "Ellipsis": ...}
 _FLOATS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _CONSTRUCTORS = frozenset({"slice", "device", "float", "complex"})
 RESERVED = ROOTS | frozenset(_LITERALS) | _CONSTRUCTORS
-"""Names with a meaning of their own, which a graph may use for an argument but not for a value."""
+"""Names with a fixed meaning, allowed as argument names but not as value names."""
 
 
 UNUSABLE = object()
-"""What a name stands for that was given something which is not part of a graph; whoever reads it
-before it is overwritten fails."""
+"""Placeholder for a name assigned something that is not part of a graph; reading it before it is
+reassigned is an error."""
 
 _CONTEXT = "torch.autograd.function.FunctionCtx"
 
 
 class Lowering:
-    """Turns expressions into operators, keeping what each name stands for.
+    """Converts expressions to operators and tracks the meaning of each name.
 
-    Operators are appended to `ops` in Python's order of evaluation. `names` maps each name of the
-    graph to the argument that it stands for, which is a reference or a literal.
+    Operators are appended to `ops` in Python's evaluation order. `names` maps each name of the
+    graph to its argument, which is a reference or a literal.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class Lowering:
         }
 
     def lower(self, node: ast.expr, depth: int = 0) -> Any:
-        """Return the argument that an expression stands for, after appending its operators.
+        """Convert an expression to an argument, appending its operators to `ops`.
 
         Raises:
-            SourceError: the expression is not one that a straight-line graph can hold.
-            UnknownOperatorError: it calls something outside the operator table.
+            SourceError: If the expression cannot be part of a straight-line graph.
+            UnknownOperatorError: If it calls an operator that is not in the table.
         """
         method = self._by_type.get(type(node))
         if method is None:
@@ -100,16 +100,16 @@ class Lowering:
         args: tuple[Any, ...],
         kwargs: tuple[tuple[str, Any], ...] = (),
     ) -> Ref:
-        """Append a call of `target`, the canonical name of an operator, and return its value."""
+        """Append a call of the operator with canonical name `target`; return its value."""
         self.ops.append(Op(target, args, kwargs))
         return Ref(self.num_inputs + len(self.ops) - 1)
 
     def fail(self, node: ast.AST, problem: str) -> NoReturn:
-        """Raise the error that says where in the file the problem is."""
+        """Raise an error about a problem at a node's position in the file."""
         raise source_error(self.file, getattr(node, "lineno", 0), problem)
 
     def find_operator(self, node: ast.AST, name: str, kind: str) -> str:
-        """Return the canonical name of an operator that must be of the given kind."""
+        """Return the canonical name of an operator, checking its kind."""
         if name in self._customs and kind != "attribute":
             return name
         try:
@@ -170,7 +170,7 @@ class Lowering:
                 return -operand.value
             value = self.lower(operand, depth)
             if type(value) in (float, complex):
-                # NaN stays the one object that it is, so that equal samples compare equal.
+                # Keep the singleton NaN, so that equal samples compare equal.
                 return value if value != value else -value
         else:
             value = self.lower(operand, depth)
@@ -182,7 +182,7 @@ class Lowering:
         left, right = self.lower(node.left, depth), self.lower(node.right, depth)
         if not isinstance(left, Ref) and not isinstance(right, Ref):
             if type(left) in (int, float) and type(right) is complex:
-                # Python prints the literal 1+2j as a sum.
+                # Python's AST represents the literal 1+2j as a sum.
                 return left + right if isinstance(node.op, ast.Add) else left - right
             self.fail(node, "arithmetic on literals is not part of a graph")
         return self.emit(f"operator.{BINARY[type(node.op)]}", (left, right))
@@ -235,7 +235,7 @@ class Lowering:
         return self.emit(target, args, self._keywords(node, depth))
 
     def is_context(self, node: ast.expr) -> bool:
-        """Tell whether an expression makes a context of autograd, which dynamo leaves behind."""
+        """Return whether an expression creates an autograd context that dynamo left."""
         return (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
@@ -245,7 +245,7 @@ class Lowering:
         )
 
     def _size(self, node: ast.Call, depth: int) -> tuple[Any, ...]:
-        """Return `torch.Size([2, 3])`, as a size is printed, as the tuple that it is."""
+        """Return the tuple for `torch.Size([2, 3])`, the printed form of a size."""
         sizes = self.lower(node.args[0], depth) if len(node.args) == 1 else None
         if isinstance(sizes, ListArg):
             sizes = sizes.items
@@ -296,14 +296,14 @@ class Lowering:
         self.fail(node, "`device` is called with arguments that name no device")
 
     def _value(self, node: ast.expr, depth: int) -> Ref:
-        """Lower the receiver of a method, an attribute or a subscript, which must be a value."""
+        """Lower the receiver of a method, attribute or subscript, which must not be a literal."""
         value = self.lower(node, depth)
         if not isinstance(value, Ref):
             self.fail(node, "a literal is used where a value of the graph is needed")
         return value
 
     def _dotted(self, node: ast.Attribute) -> str | None:
-        """Return the dotted name that begins with a module, or None for a value's attribute."""
+        """Return a dotted name that begins with a module, or None for an attribute of a value."""
         parts = [node.attr]
         current = node.value
         while isinstance(current, ast.Attribute):

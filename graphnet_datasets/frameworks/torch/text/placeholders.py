@@ -1,4 +1,4 @@
-"""Make the inputs of a sample out of the arguments of a source file and their metadata."""
+"""Construction of sample inputs from the arguments of a source file and their metadata."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ...source_text import source_error
 from ...tensor_metadata import TensorMeta
 
 FAULT_EPS = "eps_recorded_as_zero"
-"""A norm's epsilon was printed with too few decimals and stands as 0."""
+"""A norm's epsilon was printed with too few decimals and recorded as 0."""
 
 FAULT_SYMBOL = "symbol_recorded_as_placeholder"
-"""A symbolic integer was recorded as 4 or 0, whatever size it really had."""
+"""A symbolic integer was recorded as 4 or 0 instead of its actual value."""
 
 _WEIGHT_MARKS = ("_self_", "_instance_modules_", "_instance_buffers_", "_instance_parameters_")
 _SCALARS = {
@@ -25,7 +25,7 @@ _SCALARS = {
 
 
 class InputMaker:
-    """Makes the inputs of a sample out of arguments, metadata and symbolic shapes."""
+    """Creates sample inputs from arguments, metadata and symbolic shapes."""
 
     def __init__(
         self,
@@ -41,10 +41,10 @@ class InputMaker:
         self.faults: list[str] = []
 
     def make(self, argument: ast.arg) -> Input:
-        """Return the input that an argument of `forward` stands for.
+        """Return the input for an argument of `forward`.
 
         Raises:
-            SourceError: it has no metadata, or a symbol has no integer.
+            SourceError: If it has no metadata, or a symbol has no integer.
         """
         name = argument.arg
         meta = self.metadata.get(name)
@@ -92,15 +92,17 @@ class InputMaker:
         return Input("symbol", Value(), name)
 
     def add_faults(self, provenance: Provenance) -> Provenance:
-        """Return the provenance with the faults that were found in the metadata."""
-        found = [fault for fault in dict.fromkeys(self.faults) if fault not in provenance.faults]
-        if not found:
+        """Add the faults found in the metadata to a provenance."""
+        new_faults = [
+            fault for fault in dict.fromkeys(self.faults) if fault not in provenance.faults
+        ]
+        if not new_faults:
             return provenance
-        return dataclasses.replace(provenance, faults=(*provenance.faults, *found))
+        return dataclasses.replace(provenance, faults=(*provenance.faults, *new_faults))
 
 
 def role_of(name: str, annotation: str = "") -> Role:
-    """Tell what an argument is from the name that dynamo gave it.
+    """Infer an argument's role from the name that dynamo assigned.
 
     >>> role_of("L_self_modules_conv_parameters_weight_"), role_of("L_x_")
     ('parameter', 'input')
