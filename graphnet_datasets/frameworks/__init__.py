@@ -1,4 +1,4 @@
-"""A folder per framework, and the dispatch by a sample's framework."""
+"""Framework backends, one package each, and dispatch by a sample's framework."""
 
 from ..sample.vocabulary import framework_names
 from .contract import (

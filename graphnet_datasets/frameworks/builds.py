@@ -1,4 +1,5 @@
-"""Builds of frameworks, read from their files: importing a framework takes seconds."""
+"""Properties of installed framework builds, read from their files; importing a framework takes
+seconds."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ _VERSION_FILES = {
     "paddle": ("version/__init__.py", ("cuda_version", "xpu_version", "with_hip_version")),
 }
 _NONE = (None, "False", "")
-"""Values of a build's constants that mean that it lacks the device."""
+"""Values of a build constant that mean that the build lacks the device."""
 
 
 def find_build_problem(frameworks: Iterable[str], device: str) -> str:
-    """Return why no framework can use a GPU because of its build, "" if one may.
+    """Return why no framework build can use a GPU, or "" if at least one build can.
 
-    No framework is imported. "" does not mean that a GPU is there.
+    No framework is imported. An empty result does not imply that a GPU is present.
 
     >>> find_build_problem(["torch"], "cpu")
     ''
@@ -42,7 +43,7 @@ def find_build_problem(frameworks: Iterable[str], device: str) -> str:
 
 
 def _version_without_gpu(framework: str) -> str | None:
-    """Return the version of a build without GPUs, None for other builds and unknown ones."""
+    """Return the version of a build without GPU support, or None for other or unknown builds."""
     if framework not in _VERSION_FILES or not framework_named(framework).is_installed:
         return None
     file, names = _VERSION_FILES[framework]

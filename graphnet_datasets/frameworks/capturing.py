@@ -1,7 +1,7 @@
-"""Modules and classes of modules whose first call is captured, for every framework.
+"""Decorators that capture the first call of a module or module class, for all frameworks.
 
-A capturing module is an instance of a subclass of its own class and shares the attributes of the
-module that it was made from, so that it is that module in every respect except for its calls.
+A capturing module is an instance of a subclass of the original module's class and shares its
+attributes. It therefore behaves like the original module except when called.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from ..sample import Sample
 Capture = Callable[
     [Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], tuple[Any, list[Sample]]
 ]
-"""Takes a module, what calls it, and the arguments; returns the outputs and the samples."""
+"""Captures a call, from the module, the function to call and its arguments; returns outputs and
+samples."""
 
 _CHILDREN = ("_modules", "_sub_layers")
-"""The attributes in which torch and paddle keep the modules of a module."""
+"""The attributes in which torch and paddle store the submodules of a module."""
 
 _PACKAGE = Path(__file__).parents[1]
 _PYTHON = Path(sysconfig.get_path("stdlib"))
@@ -38,31 +39,31 @@ _NAMES = ("__name__", "__qualname__", "__module__", "__doc__")
 
 
 class Record(Protocol):
-    """The receiver of the samples of all modules that one decorator captures."""
+    """A receiver for the samples of all modules that one decorator captures."""
 
     def check(self) -> None:
-        """Raise the errors that need no call of the module."""
+        """Raise the errors that can be detected before the module is called."""
         ...
 
     def name(self, samples: list[Sample]) -> list[Sample]:
-        """Return the samples of one module under ids that no earlier module has."""
+        """Return the samples of one module with ids that no earlier module uses."""
         ...
 
     def write(self) -> None:
-        """Write the samples of all modules so far."""
+        """Write the samples of all modules captured so far."""
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class FirstCall:
-    """How the first call of a module is captured, and the receiver of its samples."""
+    """The capture function for the first call of a module, and the receiver of its samples."""
 
     capture: Capture
     record: Record | None = None
 
 
 class CapturingWrapper:
-    """The base of the classes of capturing modules.
+    """Base class of the classes of capturing modules.
 
     `samples` holds the samples of the first call, and is empty before it.
     """
@@ -72,10 +73,10 @@ class CapturingWrapper:
 
 
 def make_decorator(base: type[Any], first_call: FirstCall) -> Callable[[Any], Any]:
-    """Return a decorator for instances and subclasses of `base`, the framework's class of modules.
+    """Return a decorator for instances and subclasses of `base`, the framework's module class.
 
     Raises:
-        CaptureError: (the decorator) its argument is something else.
+        CaptureError: (the decorator) its argument is neither an instance nor a subclass of `base`.
     """
 
     def decorate(target: Any) -> Any:
@@ -93,10 +94,10 @@ def make_decorator(base: type[Any], first_call: FirstCall) -> Callable[[Any], An
 
 
 def _decorate_class(cls: type[Any], first_call: FirstCall) -> type[Any]:
-    """Let `cls` and its subclasses construct capturing instances, and return `cls`.
+    """Make `cls` and its subclasses construct capturing instances, and return `cls`.
 
-    The class stays the same object: `super(Net, self)` in its methods and `pickle` look it up by
-    its name.
+    The class object keeps its identity, since `super(Net, self)` in its methods and `pickle` look
+    it up by name.
     """
     make: Any = cls.__new__
 
@@ -115,7 +116,7 @@ def _decorate_class(cls: type[Any], first_call: FirstCall) -> type[Any]:
 
 
 def _wrap(module: Any, first_call: FirstCall) -> Any:
-    """Return a capturing module that shares every attribute with `module`."""
+    """Return a capturing module that shares all attributes with `module`."""
     wrapper = object.__new__(_capturing_class(type(module), first_call))
     object.__setattr__(wrapper, "__dict__", module.__dict__)
     object.__setattr__(wrapper, "samples", [])
@@ -124,7 +125,7 @@ def _wrap(module: Any, first_call: FirstCall) -> Any:
 
 
 def plain_module(module: Any) -> Any:
-    """Return the module that a capturing module shares its attributes with."""
+    """Return the original module behind a capturing module."""
     if not isinstance(module, CapturingWrapper):
         return module
     plain = object.__getattribute__(module, "_module")
@@ -140,7 +141,7 @@ def _capturing_class(base: type[Any], first_call: FirstCall) -> type[Any]:
     """Return a subclass of `base` whose instances capture their first call."""
 
     class Capturing(base, CapturingWrapper):
-        # Not in `__dict__`, which belongs to the plain module too.
+        # Slots, because `__dict__` is shared with the plain module.
         __slots__ = ("_module", "samples")
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -174,15 +175,15 @@ def _capturing_class(base: type[Any], first_call: FirstCall) -> type[Any]:
 
 
 def _same(module: Any) -> Any:
-    """Return the module: a capturing module is pickled as the plain one."""
+    """Return the module unchanged; used to pickle a capturing module as the plain module."""
     return module
 
 
 def comes_from_model(error: Exception) -> bool:
-    """Return whether an exception was raised by code of the caller: by a model, or in its layers.
+    """Return whether an exception was raised by the caller's model code or inside framework layers.
 
-    The traceback of such an exception has a frame outside of this library, Python's own library and
-    the packages that a capture calls. Layers of the frameworks count as code of the model.
+    Such an exception has a traceback frame outside of this library, the standard library and the
+    packages that a capture calls. Framework layers count as model code.
     """
     for frame, _ in traceback.walk_tb(error.__traceback__):
         path = Path(frame.f_code.co_filename)
@@ -216,13 +217,14 @@ def _capture(
         samples = record.name(samples)
     object.__setattr__(wrapper, "samples", samples)
     if record is not None:
-        record.write()  # last: if it fails, the samples are in memory
+        record.write()  # last, so that the samples are in memory if writing fails
     return outputs
 
 
 @contextlib.contextmanager
 def plain_children(module: Any) -> Iterator[None]:
-    """Replace capturing modules below `module` by plain ones, so that one capture is under way."""
+    """Temporarily replace capturing submodules of `module` with plain modules, to prevent nested
+    captures."""
     replaced: list[tuple[dict[str, Any], str, Any]] = []
     pending, seen = [module], {id(module)}
     while pending:

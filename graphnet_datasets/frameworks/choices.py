@@ -1,4 +1,4 @@
-"""What both frameworks ask of the options of `materialize` and `make_inputs`."""
+"""Validation of options of `materialize` and `make_inputs` that is shared by all frameworks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..sample.vocabulary import WEIGHT_ROLES
 
 
 def is_weight(each: Input) -> bool:
-    """Tell whether an input belongs to the model: a parameter, a buffer or a traced constant."""
+    """Return whether an input is a parameter, a buffer or a traced constant of the model."""
     return each.role in WEIGHT_ROLES
 
 

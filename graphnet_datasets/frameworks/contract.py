@@ -1,8 +1,9 @@
-"""What the library asks of a framework, and the one table of frameworks.
+"""The interface of a framework backend, and the registry of frameworks.
 
-A framework is a package of modules with the names of `MODULES`. Two come with the library; others
-are found by their entry point in the group `graphnet_datasets.frameworks`, whose value is such a
-package. Nothing outside `frameworks/` chooses between frameworks: it asks for a module by name.
+A framework backend is a package with the modules listed in `MODULES`. Two backends are built in.
+Others are discovered through the entry point group `graphnet_datasets.frameworks`, whose values
+name such packages. Code outside `frameworks/` never branches on the framework; it requests a module
+by name.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ MODULES: Mapping[str, str] = {
     "probing": "`probe(sample, points, **limits)`: one walk over shapes at several sizes at once",
     "extract": "`extract(...)`: live modules to samples",
 }
-"""The modules of a framework's package and what each offers. The first four make a sample run under
-the benchmark; where one of the others is missing, what it serves says so."""
+"""The modules of a backend package and what each provides. The first four are required for
+running samples in the benchmark. Features that depend on another module raise an error if the
+module is missing."""
 
 
 _LOGGER = logging.getLogger("graphnet_datasets")
@@ -55,13 +57,13 @@ FRAMEWORK_VARIABLE = "GRAPHNET_DATASETS_FRAMEWORK"
 
 @dataclasses.dataclass(frozen=True)
 class Framework:
-    """What is known of a framework without importing it.
+    """Properties of a framework that are known without importing it.
 
-    `package` holds its modules, `imported_as` is the name that its users import, and any one of
-    `distributions` installs it. `validation` is the module that makes the checks of `validation`
-    which run a sample, "" if there is none. With `is_walk_native` even its walk over shapes runs
-    native code, which a hostile graph can end the process with. `newest_tested` is the newest
-    version, as major and minor number, that the tests of this library have run with.
+    `package` is the backend package and `imported_as` the import name of the framework. Any of
+    `distributions` installs it. `validation` is the module with the validation checks that run a
+    sample, or "" if there is none. If `is_walk_native`, even shape inference runs native code,
+    which a malicious graph can crash. `newest_tested` is the newest (major, minor) version that
+    this library has been tested with.
     """
 
     name: str
@@ -74,11 +76,12 @@ class Framework:
 
     @property
     def is_installed(self) -> bool:
-        """Whether it can be imported; it is not imported to find out."""
+        """Whether the framework is installed, determined without importing it."""
         return importlib.util.find_spec(self.imported_as) is not None
 
     def versions(self) -> dict[str, str]:
-        """Return the version of the distribution that is installed; the first one's "" if none."""
+        """Return the installed distribution and its version, or the first distribution and "" if
+        none is."""
         for distribution in self.distributions:
             try:
                 return {distribution: importlib.metadata.version(distribution)}
@@ -87,7 +90,7 @@ class Framework:
         return {self.distributions[0]: ""}
 
     def warn_if_untested(self) -> None:
-        """Log one warning if the installed version is newer than `newest_tested`."""
+        """Log a warning if the installed version is newer than `newest_tested`."""
         ((distribution, version),) = self.versions().items()
         if not _is_newer(version, self.newest_tested):
             return
@@ -99,7 +102,7 @@ class Framework:
         )
 
     def missing(self, purpose: str) -> MissingExtraError:
-        """Return the error that says how to install it."""
+        """Return the error that explains how to install the framework."""
         return MissingExtraError(self.distributions[0], self.name, purpose)
 
 
@@ -128,30 +131,31 @@ _BUILT_IN = {
 
 
 def framework_named(name: str) -> Framework:
-    """Return a framework by its name.
+    """Return the framework with the given name.
 
     Raises:
-        UnknownFrameworkError: there is none of that name; the message lists those there are.
+        UnknownFrameworkError: there is no such framework; the message lists the available
+            frameworks.
 
     >>> framework_named("paddle").distributions[0]
     'paddlepaddle'
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    found = framework_entry_points().get(name)
-    if found is None:
+    entry_point_value = framework_entry_points().get(name)
+    if entry_point_value is None:
         raise UnknownFrameworkError(
             f"There is no framework `{name}`. There are {', '.join(framework_names())}; a package "
             f"adds one through the entry point group `{FRAMEWORK_GROUP}`."
         )
-    package = found.partition(":")[0]
+    package = entry_point_value.partition(":")[0]
     return Framework(name, package, package.partition(".")[0], (package.partition(".")[0],))
 
 
 def module(name: str, part: str, purpose: str = "") -> ModuleType:
-    """Return one of the `MODULES` of a framework.
+    """Import one of the `MODULES` of a framework.
 
-    `purpose` is what the framework was needed for, for the message where it is not installed.
+    `purpose` states what the framework is needed for, in the error message if it is not installed.
 
     Raises:
         UnknownFrameworkError: there is no such framework, or its package has no such module.
@@ -196,7 +200,7 @@ def _import(package: str, part: str) -> ModuleType:
 
 
 def offers(name: str, part: str) -> bool:
-    """Tell whether a framework's package has a module; the module is not imported.
+    """Return whether a framework's package has a module, without importing the module.
 
     >>> offers("torch", "profiling"), offers("paddle", "profiling")
     (True, False)

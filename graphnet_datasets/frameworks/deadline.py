@@ -1,4 +1,4 @@
-"""A point in time after which preparing a sample stops."""
+"""Time limits for preparing a sample."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from ..errors import TimeLimitError
 from ..inputs import interrupted_by
 
 DEFAULT_TIME_LIMIT_S = 120.0
-"""The largest graph of upstream's corpus is walked in less than a third of it on a busy machine."""
+"""More than three times the time to walk the largest graph of the upstream corpus on a busy
+machine."""
 
 
 class Deadline:
-    """Runs from when it is made; `limit_s` of None is `DEFAULT_TIME_LIMIT_S`.
+    """A deadline that starts when it is created; a `limit_s` of None means `DEFAULT_TIME_LIMIT_S`.
 
     >>> Deadline(60.0).check("`example`")
     >>> try:
@@ -30,14 +31,14 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """The seconds that are left."""
+        """The remaining seconds."""
         return max(0.0, self._end - time.monotonic())
 
     def check(self, what: str) -> None:
-        """Go on while there is time.
+        """Raise if the deadline has passed.
 
         Raises:
-            TimeLimitError: it is over; the message begins with `what`.
+            TimeLimitError: the deadline has passed; the message begins with `what`.
         """
         if time.monotonic() >= self._end:
             raise TimeLimitError(
@@ -48,10 +49,11 @@ class Deadline:
 
 @contextlib.contextmanager
 def drawing_until(deadline: Deadline, what: str) -> Iterator[None]:
-    """Draw tensors while there is time; a single large one is given up on the way.
+    """Interrupt random number generation in the block at the deadline, even within a single large
+    tensor.
 
     Raises:
-        TimeLimitError: it is over; the message begins with `what`.
+        TimeLimitError: the deadline has passed; the message begins with `what`.
     """
     with interrupted_by(lambda: deadline.check(what)):
         yield

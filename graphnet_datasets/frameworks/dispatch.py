@@ -1,4 +1,4 @@
-"""From a sample to the framework it belongs to, through the table of `contract`."""
+"""Framework-independent entry points, which dispatch by a sample's framework."""
 
 from __future__ import annotations
 
@@ -33,38 +33,41 @@ def materialize(
     is_known_to_fit: bool = False,
     isolated: bool = False,
 ) -> Any:
-    """Return something that runs the sample, or the row of one: a `torch.fx.GraphModule` for torch.
+    """Return a runnable module for a sample or a row of one: for torch, a `torch.fx.GraphModule`.
 
-    With `weights="inputs"` it takes every input of the sample by canonical name, as GraphNet's own
-    modules do. With `weights="parameters"` parameters, buffers and constants are made from `seed`
-    and `mode` and bound to the module, which then takes the data inputs alone, as a deployed model
-    does. `make_inputs` with the same `weights` gives the arguments.
+    With `weights="inputs"` the module takes every input of the sample by canonical name, like
+    GraphNet's own modules. With `weights="parameters"` the parameters, buffers and constants are
+    generated from `seed` and `mode` and bound to the module. The module then takes only the data
+    inputs, like a deployed model. `make_inputs` with the same `weights` returns the arguments.
 
-    Nothing that comes with a sample is executed: operators are looked up in a table, and every
-    device in the graph becomes `device`. The one exception are custom operators, which come with
-    their source: it runs, after it was logged, only where `trust_remote_code` is true. Shapes are
-    propagated first without memory; `memory_limit_bytes` bounds inputs and live values together
-    (default: the memory of this machine), `time_limit_s` the time that this takes.
+    No code from the sample is executed: operators are looked up in a table, and every device in the
+    graph is replaced with `device`. The exception is custom operators, which come with source code.
+    Their source is logged and then executed, but only if `trust_remote_code` is true. Shapes are
+    inferred first, without allocating tensors. `memory_limit_bytes` limits the memory of inputs and
+    live values (default: the memory of this machine), and `time_limit_s` the time of these
+    preparations.
 
-    Operators whose kernels trust their operands could corrupt the memory of your process if the
-    sample lies about them. They are refused unless `allow_unchecked_operators` is true; `run` and
-    `validate` take them always, in processes of their own (see docs/security.md). Of paddle,
-    operands of the others are compared before each call, unless it is true.
+    Kernels of unchecked operators do not validate their operands, so that an inconsistent sample
+    could corrupt the memory of your process. They are rejected unless `allow_unchecked_operators`
+    is true. `run` and `validate` always accept them, in separate processes (see docs/security.md).
+    For Paddle, operands of checked operators are validated before each call unless
+    `allow_unchecked_operators` is true.
 
-    With `isolated` the result is an `IsolatedModule`, whose calls run in a confined process that
-    takes every operator: safe for any row, at the cost of moving arguments and outputs between
-    processes (docs/security.md has figures).
+    With `isolated` the result is an `IsolatedModule`, whose calls run in a sandboxed process that
+    accepts every operator. This is safe for any row, at the cost of copying arguments and outputs
+    between processes (see docs/security.md for figures).
 
-    With `is_known_to_fit` and `allow_unchecked_operators` shapes are not propagated: for a process
-    of the sample's own whose memory the system limits, where an earlier one has found that the
-    sample keeps within it.
+    With both `is_known_to_fit` and `allow_unchecked_operators`, shape inference is skipped. This is
+    intended for a process dedicated to the sample, with a memory limit set by the operating system,
+    after an earlier process has found that the sample fits.
 
     Raises:
         UnknownOperatorError: an operator is not in the table, or the installed framework lacks it.
-        UncheckedOperatorError: an operator is not allowed to run in any process.
-        UntrustedCodeError: the sample brings custom operators that may not run, or were changed.
-        MemoryLimitError: the sample needs more memory than it may.
-        TimeLimitError: preparing it takes more time than it may.
+        UncheckedOperatorError: an operator is unchecked and not allowed.
+        UntrustedCodeError: the sample has custom operators that are not trusted or have been
+            modified.
+        MemoryLimitError: the sample needs more memory than the limit.
+        TimeLimitError: the preparation takes longer than the limit.
         MaterializeError: the sample cannot be made runnable, or `isolated` is combined with a GPU.
         MissingExtraError: the sample's framework is not installed.
 
@@ -115,19 +118,20 @@ def make_inputs(
     memory_limit_bytes: int | None = None,
     time_limit_s: float | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of the materialized sample: canonical name to tensor or number.
+    """Return the arguments of the materialized sample, as a dict from canonical name to tensor or
+    number.
 
-    They follow from `seed` and the sample alone, on every machine. Mode `replay` draws from the
-    recorded statistics and gives back stored elements; `fresh` draws data inputs anew, integers
-    and masks by what they are for; `probe` leaves no tensor constant either, so that a dropped
-    bias is found. `sizes` maps symbols to integers (default: the captured ones). With
-    `weights="parameters"` the weights are left out, which the module then holds itself.
+    The values depend only on `seed` and the sample, on every machine. Mode `replay` draws from the
+    recorded statistics and restores stored elements. Mode `fresh` draws new data inputs, with
+    integers and masks generated according to their role. Mode `probe` also avoids constant tensors,
+    so that a dropped bias is detected. `sizes` maps symbols to integers (default: the captured
+    sizes). With `weights="parameters"` the weights are omitted, since the module then owns them.
 
     `memory_limit_bytes` (default: the memory of this machine) and `time_limit_s` (default: two
-    minutes) bound what making them takes.
+    minutes) limit the memory and time for generating the inputs.
 
     Raises:
-        MemoryLimitError, TimeLimitError: making them takes more than that.
+        MemoryLimitError, TimeLimitError: generating the inputs exceeds a limit.
         SampleError: a symbol has no size, or recorded statistics contradict themselves.
         MaterializeError: an option is unknown, or a recorded stride does not fit its shape.
         MissingExtraError: the sample's framework is not installed.
@@ -155,27 +159,28 @@ def calibrate(
     allow_unchecked_operators: bool = False,
     on_end: Callable[[list[tuple[int, int]]], None] | None = None,
 ) -> Sample:
-    """Return the sample with input statistics that make its graph behave as a trained model's.
+    """Return the sample with input statistics under which its graph behaves like a trained model.
 
-    Recorded statistics describe each tensor alone; drawn anew they do not fit together, and values
-    grow or vanish from layer to layer. The graph is run on inputs of up to three seeds, on the CPU
-    or on another `device` of torch, where sums are taken in another order, so that the last digits
-    of what is found may differ. Where a normalisation's running mean and variance do not fit what
-    arrives, those of what arrives take their place; where a product with a weight leaves
-    [0.003, 8] in root mean square, the weight is scaled. What fits stays as it was recorded.
+    Recorded statistics describe each tensor in isolation. Tensors drawn from them independently are
+    inconsistent, so that values grow or vanish from layer to layer. Calibration runs the graph on
+    inputs of up to three seeds, on the CPU or, for torch, on another `device`; there the last
+    digits may differ because of another summation order. Where the running mean and variance of a
+    normalization do not match its input, they are replaced with those of the input. Where the root
+    mean square of a product with a weight is outside [0.003, 8], the weight is rescaled. Statistics
+    that already fit remain unchanged.
 
-    The result holds the new statistics beside the recorded ones (`Input.calibrated`), says in
-    `calibration` whether any were needed, and is drawn from as before: the same elements for a seed
-    on every machine.
+    The result stores the new statistics in addition to the recorded statistics
+    (`Input.calibrated`). Its `calibration` field states whether any were needed. Inputs are drawn
+    as before: a seed gives the same elements on every machine.
 
-    The other options are those of `materialize`; a graph of torch may have more weights than
-    `memory_limit_bytes`, since each is drawn where it is read and let go of after. `on_end` is
-    given, for each output of the last run, how many elements are NaN and how many are infinite:
-    what no statistics could mend.
+    The other options are those of `materialize`. The weights of a torch graph may exceed
+    `memory_limit_bytes`, since each weight is generated when it is read and freed afterwards.
+    `on_end` receives, for each output of the last run, the number of NaN and of infinite elements
+    that calibration could not remove.
 
     Raises:
-        CalibrationError: an operator of the graph fails when it is run, there is no such device,
-            or the framework calibrates on the CPU only.
+        CalibrationError: an operator of the graph fails when it is run, there is no such device, or
+            the framework calibrates on the CPU only.
         UnknownOperatorError, UntrustedCodeError, MemoryLimitError, MaterializeError: as
             `materialize`.
         MissingExtraError: the sample's framework is not installed.
@@ -202,11 +207,11 @@ def calibrate(
 
 
 def _as_sample(sample: Any, function: str) -> Sample:
-    """Return the sample of a row, or the sample itself.
+    """Return a sample unchanged, or the sample of a row.
 
     Raises:
         SchemaError: the row lacks a column.
-        MaterializeError: it is neither a sample nor a row.
+        MaterializeError: the argument is neither a sample nor a row.
     """
     if isinstance(sample, Sample):
         return sample
@@ -220,10 +225,11 @@ def _as_sample(sample: Any, function: str) -> Sample:
 
 @raises_only(MaterializeError)
 def find_results(sample: Sample) -> tuple[Result, ...]:
-    """Return what each operator gives at the sizes of the capture, found without running it.
+    """Return the result of each operator at the sizes of the capture, inferred without running the
+    sample.
 
     Raises:
-        UnknownOperatorError, MaterializeError: the sample cannot be walked.
+        UnknownOperatorError, MaterializeError: shape inference fails.
         MissingExtraError: the sample's framework is not installed.
 
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -238,10 +244,10 @@ def find_results(sample: Sample) -> tuple[Result, ...]:
 
 @raises_only(MaterializeError)
 def find_regions(sample: Sample) -> tuple[Region, ...]:
-    """Return the regions in which a graph computes in another mode, in the order of their ends.
+    """Return the regions of a graph that compute in a different mode, ordered by their ends.
 
-    One operator opens a region and another closes it; both take and give nothing of the graph's
-    data. A framework without a module `regions` has no such operators.
+    One operator opens a region and another closes it; neither operator processes the graph's data.
+    A framework without a module `regions` has no such operators.
 
     Raises:
         UnknownOperatorError: an operator is not in the framework's table.
@@ -263,9 +269,10 @@ def find_regions(sample: Sample) -> tuple[Region, ...]:
 
 @raises_only(MaterializeError)
 def print_source(sample: Sample, names: Names = "canonical") -> str:
-    """Return Python text in GraphNet's form for people to read; nothing here ever runs it.
+    """Return the sample as Python source in GraphNet's format, for reading; this library never
+    executes it.
 
-    `names="source"` keeps the names that the sample's inputs had where they came from.
+    `names="source"` keeps the input names of the sample's original source.
 
     Raises:
         MaterializeError: `names` is unknown.

@@ -1,4 +1,4 @@
-"""What a framework's own compiler fuses, as any framework tells it."""
+"""Fusion decisions of a framework's own compiler, in a framework-independent form."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .contract import module
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """A kernel of a compiler: the operators that it computes or finishes, and those that it begins.
+    """A kernel of a compiler: the operators that it completes (`ops`) and those that it starts.
 
-    Of an operator of `split_ops` it does a part, and a later kernel has it among its `ops`.
-    `is_extern` says that it is a call into a library, which was not generated.
+    An operator in `split_ops` is computed only in part; a later kernel has it in `ops`. `is_extern`
+    marks a library call, as opposed to generated code.
     """
 
     ops: tuple[int, ...]
@@ -24,9 +24,9 @@ class Kernel:
 
 @dataclasses.dataclass(frozen=True)
 class Fusion:
-    """The kernels that a compiler would make of a sample on a device, in order.
+    """The kernels that a compiler would generate for a sample on a device, in order.
 
-    An operator may be in several: one that is cheap is computed again rather than stored.
+    An operator may be in several kernels, since cheap operators are recomputed instead of stored.
     """
 
     compiler: str
@@ -40,12 +40,12 @@ def find_fused(
 ) -> Fusion:
     """Return which operators the framework's own compiler fuses on a device.
 
-    For torch that is TorchInductor, up to where it has fused: no code is generated. It runs in this
-    process, on tensors without elements.
+    For torch the compiler is TorchInductor, stopped after fusion and before code generation. It
+    runs in this process, on fake tensors.
 
     Raises:
-        TransformError: the compiler does not take the sample.
-        UnknownFrameworkError: the framework tells nothing of its compiler.
+        TransformError: the compiler does not accept the sample.
+        UnknownFrameworkError: the framework does not report fusion decisions.
         UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
             `materialize`.
         MissingExtraError: the sample's framework is not installed.

@@ -1,4 +1,4 @@
-"""The graphs of a sample's gradients, as any framework makes them."""
+"""Gradient graphs of a sample, in a framework-independent form."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .choices import check_choice
 from .contract import module, offers
 
 Of: TypeAlias = Literal["auto", "parameters", "all"]
-"""What gradients are computed of: the weights, the data inputs as well, or whatever fits."""
+"""Inputs to differentiate: the weights, the weights and data inputs, or an automatic choice."""
 Partition: TypeAlias = Literal["default", "min_cut"]
-"""How a joint graph is cut in two: as autograd saves tensors, or with little to save."""
+"""Partition of the joint graph: as autograd saves tensors, or with minimal saved tensors."""
 
 LARGEST_T = -5.0
-"""Gradients have to equal those of eager autograd at this tolerance."""
+"""Gradients must agree with eager autograd at this tolerance."""
 
 TANGENT = Statistics(0.0, 1.0, is_measured=False)
-"""What is known of the gradients of outputs: nothing; standard normal numbers stand for them."""
+"""Placeholder statistics for the gradients of outputs, which are unknown: standard normal."""
 
 EXPONENTS: Mapping[str, tuple[float, float]] = {
     "float16": (1.0, 3 / 5),
@@ -33,15 +33,15 @@ EXPONENTS: Mapping[str, tuple[float, float]] = {
     "float64": (7 / 5, 7 / 5),
     "complex128": (7 / 5, 7 / 5),
 }
-"""Exponents of atol and rtol of each dtype that has gradients, those of `scores.tolerance`."""
+"""Exponents of atol and rtol for each dtype that has gradients, as in `scores.tolerance`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Gradients:
-    """A graph with its gradients: all at once, and cut into a forward and a backward graph.
+    """A graph with its gradients, as one joint graph and split into a forward and a backward graph.
 
-    `largest_t` is the tolerance at which the worst gradient equals that of the framework's own
-    autograd, None where that was not tried; -inf where all are equal bit for bit.
+    `largest_t` is the tolerance at which the worst gradient agrees with the framework's own
+    autograd. It is None if that was not checked, and -inf if all gradients agree bitwise.
     """
 
     joint: Sample
@@ -52,17 +52,17 @@ class Gradients:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """What an output of a joint graph is.
+    """The meaning of an output of a joint graph.
 
     `kind` is `output`, `written` (the new value of an input that the graph writes to) or
-    `gradient`; `index` is the number of the output, or of the input.
+    `gradient`; `index` is the index of the output or of the input.
     """
 
     kind: Literal["output", "written", "gradient"]
     index: int
 
     def describe(self, sample: Sample) -> str:
-        """Return it in words.
+        """Return a description for messages.
 
         >>> from graphnet_datasets.sample import Input, Value
         >>> sample = Sample("a", "torch", "other", (Input("input", Value("float32", ())),), (), ())
@@ -87,7 +87,7 @@ def differentiate(
     """Return the joint, forward and backward graphs of a sample; see `transforms.backward`.
 
     Raises:
-        GradientError: there are none, or they are not what autograd computes.
+        GradientError: the sample has no gradients, or they disagree with autograd.
         UnknownOperatorError, UncheckedOperatorError, MemoryLimitError, MaterializeError: as
             `materialize`.
         MissingExtraError: the sample's framework is not installed.
@@ -121,19 +121,19 @@ def differentiate(
 
 
 def choose_inputs(sample: Sample, of: Of) -> frozenset[int]:
-    """Return the inputs of which gradients are computed.
+    """Return the indices of the inputs to differentiate.
 
     Raises:
-        GradientError: there is none.
+        GradientError: there is no such input.
     """
-    found: dict[str, set[int]] = {"parameter": set(), "input": set()}
-    for position, each in enumerate(sample.inputs):
-        if each.role in found and each.value.dtype in EXPONENTS:
-            found[each.role].add(position)
+    candidates: dict[str, set[int]] = {"parameter": set(), "input": set()}
+    for position, sample_input in enumerate(sample.inputs):
+        if sample_input.role in candidates and sample_input.value.dtype in EXPONENTS:
+            candidates[sample_input.role].add(position)
     is_whole = sample.kind == "graph" and not sample.provenance.parent_id
-    chosen = found["parameter"]
+    chosen = candidates["parameter"]
     if of == "all" or (of == "auto" and not (is_whole and chosen)):
-        chosen = chosen | found["input"]
+        chosen = chosen | candidates["input"]
     if not chosen:
         what = "parameters" if of == "parameters" else "inputs or parameters"
         raise GradientError(
@@ -145,7 +145,7 @@ def choose_inputs(sample: Sample, of: Of) -> frozenset[int]:
 
 
 def no_gradients(sample: Sample) -> GradientError:
-    """Return the error of a sample whose outputs depend on nothing that has a gradient."""
+    """Return the error for a sample whose outputs do not depend on any differentiable input."""
     return GradientError(
         f"No output of `{sample.id}` depends on an input or weight that has a gradient.",
         reason="no output depends on what has a gradient",
@@ -153,7 +153,7 @@ def no_gradients(sample: Sample) -> GradientError:
 
 
 def differs(sample: Sample, output: Output, t: float) -> GradientError:
-    """Return the error of a graph that does not give what eager autograd does."""
+    """Return the error for a graph whose results disagree with eager autograd."""
     return GradientError(
         f"The {output.describe(sample)} of `{sample.id}` equals that of eager autograd at t = "
         f"{t:g} only, where {LARGEST_T:g} is asked for.",
@@ -162,14 +162,14 @@ def differs(sample: Sample, output: Output, t: float) -> GradientError:
 
 
 def least_t(dtype: str, passes: Callable[[float, float], bool]) -> float:
-    """Return the least tolerance t, to a hundredth, at which `passes(atol, rtol)` is true.
+    """Return the smallest tolerance t, to a hundredth, for which `passes(atol, rtol)` is true.
 
     >>> round(least_t("float32", lambda atol, rtol: atol >= 1e-3), 2)
     -3.0
     """
     a, r = EXPONENTS[dtype]
     low, high = -1600, 800
-    while low < high:  # hundredths of t
+    while low < high:  # in hundredths of t
         middle = (low + high) // 2
         if passes(10 ** (a * middle / 100), 10 ** (r * middle / 100)):
             high = middle
@@ -179,7 +179,7 @@ def least_t(dtype: str, passes: Callable[[float, float], bool]) -> float:
 
 
 def note_outputs(metadata: str, outputs: Sequence[str]) -> str:
-    """Return the metadata of a sample with the names of its outputs."""
+    """Return a sample's JSON metadata with the descriptions of its outputs added."""
     try:
         fields = load_json(metadata, "the metadata of a sample")
     except ValueError:

@@ -1,4 +1,4 @@
-"""What making the inputs of a sample takes, compared with limits before any of it is taken."""
+"""Memory required to generate the inputs of a sample, checked against limits before allocation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from ..sample.vocabulary import ITEM_SIZE_BYTES
 from .choices import is_weight
 
 _WORKING_FACTOR = 2
-"""An input is drawn, then laid out: its elements are there twice, even those that a stride leaves
-in one place, but for the leading axes along which it is expanded (`drawn_shape`)."""
+"""An input is drawn and then copied into its layout, so that its elements exist twice. This
+includes elements that a stride maps to the same address, except along expanded leading axes
+(`drawn_shape`)."""
 
 
 def memory_limit(memory_limit_bytes: int | None) -> int:
-    """Return the bytes that a sample may take: those given, or the memory of this machine.
+    """Return the given memory limit, or the memory of this machine if it is None.
 
     >>> memory_limit(10**9)
     1000000000
@@ -37,14 +38,15 @@ def check_inputs(
     with_weights: bool = True,
     are_laid_out: bool = True,
 ) -> int:
-    """Return the bytes that making the inputs of a sample takes at most, after a comparison.
+    """Check the memory for generating the inputs of a sample against a limit, and return it in
+    bytes.
 
-    `are_laid_out`: a tensor is as the recorded stride has it, otherwise its elements are all there.
-    All of them together, and once more the largest while it is made. `memory_limit_bytes` of None
-    is the memory of this machine.
+    The memory is that of all inputs, plus once more the largest input for its working copy. With
+    `are_laid_out`, tensors are stored with their recorded strides, otherwise contiguously. A
+    `memory_limit_bytes` of None is the memory of this machine.
 
     Raises:
-        MemoryLimitError: it is more than the limit; the message names the largest input.
+        MemoryLimitError: the memory exceeds the limit; the message names the largest input.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> check_inputs(Sample("example/identity", "torch", "other",
@@ -55,11 +57,11 @@ def check_inputs(
     sizes = sample.hints if sizes is None else sizes
     total = largest = 0
     name = ""
-    for position, each in enumerate(sample.inputs):
-        if is_weight(each) and not with_weights:
+    for position, sample_input in enumerate(sample.inputs):
+        if is_weight(sample_input) and not with_weights:
             continue
-        drawn, held = _bytes_of(sample, position, sizes, are_laid_out=are_laid_out)
-        total += held
+        drawn, stored = _bytes_of(sample, position, sizes, are_laid_out=are_laid_out)
+        total += stored
         if drawn >= largest:
             largest, name = drawn, sample.input_names[position]
     needed = total + (_WORKING_FACTOR - 1) * largest
@@ -73,34 +75,34 @@ def check_inputs(
 
 
 def input_bytes(sample: Sample, index: int) -> int:
-    """Return the bytes that an input takes once it is laid out; 0 for what is no tensor.
+    """Return the size in bytes of an input in its layout, or 0 if it is not a tensor.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> expanded = Input("input", Value("float32", (8, 3), (0, 1)))
     >>> input_bytes(Sample("example/identity", "torch", "other", (expanded,), (), ()), 0)
     12
     """
-    _, held = _bytes_of(sample, index, sample.hints, are_laid_out=True)
-    return held
+    _, stored = _bytes_of(sample, index, sample.hints, are_laid_out=True)
+    return stored
 
 
 def _bytes_of(
     sample: Sample, index: int, sizes: Mapping[str, int], *, are_laid_out: bool
 ) -> tuple[int, int]:
-    """Return the bytes that are drawn of an input, and those that it takes then."""
-    each = sample.inputs[index]
-    dtype = each.value.dtype
-    if dtype is None or each.role in ("symbol", "scalar"):
+    """Return the bytes of an input while it is drawn, and the bytes that it occupies afterwards."""
+    sample_input = sample.inputs[index]
+    dtype = sample_input.value.dtype
+    if dtype is None or sample_input.role in ("symbol", "scalar"):
         return 0, 0
-    shape = sample.shape_of(each.value, sizes) or ()
-    stride = each.value.stride if are_laid_out else None
-    made = drawn_shape(each, shape, sizes) if are_laid_out else shape
-    drawn = held = math.prod(made) * ITEM_SIZE_BYTES[dtype]
+    shape = sample.shape_of(sample_input.value, sizes) or ()
+    stride = sample_input.value.stride if are_laid_out else None
+    drawn_sizes = drawn_shape(sample_input, shape, sizes) if are_laid_out else shape
+    drawn = stored = math.prod(drawn_sizes) * ITEM_SIZE_BYTES[dtype]
     if stride is not None:
-        held = _span(shape, [evaluate(dim, sizes) for dim in stride]) * ITEM_SIZE_BYTES[dtype]
+        stored = _span(shape, [evaluate(dim, sizes) for dim in stride]) * ITEM_SIZE_BYTES[dtype]
     if any(size >= 2**62 for size in shape):
         drawn = max(drawn, 2**62)
-    return drawn, held
+    return drawn, stored
 
 
 def _span(shape: tuple[int, ...], steps: list[int]) -> int:

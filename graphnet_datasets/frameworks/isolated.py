@@ -1,4 +1,4 @@
-"""Samples whose calls run in a confined worker process (`materialize(sample, isolated=True)`)."""
+"""Modules whose calls run in a sandboxed worker process (`materialize(sample, isolated=True)`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .runtime import make_runtime
 WORKER = "graphnet_datasets.frameworks.isolated_worker"
 PHASES = ("load",)
 REQUESTS, ANSWERS = "requests", "answers"
-"""The named pipes of a job, one JSON object per line."""
+"""The named pipes of a job, with one JSON object per line."""
 ARGUMENTS, OUTPUTS = "arguments", "outputs"
 """The files with the elements of tensors."""
 
@@ -40,16 +40,16 @@ Values = list[tuple[str, Any]]
 
 
 class IsolatedModule:
-    """A sample that runs in a confined process of its own and is called like a module.
+    """A sample that runs in its own sandboxed process and is called like a module.
 
-    Arguments are passed by position or by canonical name, as for the module that `materialize`
-    returns otherwise; they reach the worker contiguous, and a graph that writes to its inputs
-    leaves the caller's tensors unchanged. Outputs are on the CPU. The process starts with the first
-    call and ends with `close`, with the garbage collection of this object or with the `with` block.
+    Arguments are passed by position or by canonical name, as for an ordinary materialized module.
+    They arrive in the worker as contiguous tensors. A graph that writes to its inputs leaves the
+    caller's tensors unchanged. Outputs are on the CPU. The process starts with the first call. It
+    ends with `close`, at the end of a `with` block or when this object is garbage collected.
 
     Args:
         sample: the sample to run.
-        memory_limit_bytes: memory of the process beyond that of the framework itself.
+        memory_limit_bytes: memory of the process in addition to that of the framework itself.
         options: arguments of `materialize` in the worker.
     """
 
@@ -73,7 +73,7 @@ class IsolatedModule:
         """Run the sample once.
 
         Raises:
-            IsolatedCallError: the graph failed, or its process crashed or reached a limit.
+            IsolatedCallError: the graph failed, or its process crashed or exceeded a limit.
             MaterializeError: the worker cannot make the sample runnable.
         """
         if self._worker is None:
@@ -86,14 +86,14 @@ class IsolatedModule:
             raise
 
     def close(self) -> None:
-        """End the process; the next call starts another one."""
+        """Terminate the process. The next call starts a new process."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.close()
 
 
 class _Worker:
-    """A running job, and the pipes by which it is called."""
+    """A running worker job and the pipes that connect to it."""
 
     def __init__(self, sample: Sample, options: Mapping[str, Any], limits: Limits) -> None:
         self._framework = sample.framework
@@ -121,11 +121,11 @@ class _Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the job has not ended."""
+        """Whether the job is still running."""
         return not self._outcome.done()
 
     def call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        """Send the arguments, and return the outputs that come back."""
+        """Send the arguments and return the outputs."""
         names = [None] * len(arguments) + [*named]
         values = [*arguments, *named.values()]
         described = self._runtime.write_outputs(values, self._directory / ARGUMENTS)
@@ -150,7 +150,7 @@ class _Worker:
         return rebuild(answer.get("structure"), tensors)
 
     def close(self) -> None:
-        """End the job and its server."""
+        """Terminate the job and its server."""
         self._end()
 
     def _make_pipe(self, name: str) -> int:
@@ -206,22 +206,22 @@ def _end(
 
 
 def kind_of(value: Any) -> str:
-    """Return `tensor`, or the name of a Python number's type."""
+    """Return the type name of a Python number, or `tensor`."""
     return type(value).__name__ if type(value) in (bool, int, float, complex) else "tensor"
 
 
 def as_value(to_tensor: Any, array: np.ndarray, dtype: str, kind: str) -> Any:
-    """Return a tensor, or the Python number of that kind."""
+    """Return a tensor, or a Python number if `kind` names a number type."""
     return to_tensor(array, dtype) if kind == "tensor" else array.reshape(()).item()
 
 
 def read_tensors(path: Path, described: Any, most_bytes: int) -> Values:
     """Return the dtype and the elements of each tensor in a file.
 
-    The file is read, not mapped: its writer may still run and could truncate it.
+    The file is read instead of mapped, since its writer may still be running and could truncate it.
 
     Raises:
-        IsolatedCallError: the description does not fit the file.
+        IsolatedCallError: the description does not match the file.
     """
     problem = IsolatedCallError("The worker process described outputs that its file does not hold.")
     try:
@@ -248,7 +248,7 @@ def read_tensors(path: Path, described: Any, most_bytes: int) -> Values:
 
 
 def describe_structure(outputs: Any, indices: Any) -> Any:
-    """Return nested outputs as JSON, with the index of each leaf in place of it."""
+    """Return the structure of nested outputs as JSON, with each leaf replaced by its index."""
     if isinstance(outputs, list | tuple):
         kind = "list" if type(outputs) is list else "tuple"
         return {kind: [describe_structure(item, indices) for item in outputs]}
@@ -258,10 +258,10 @@ def describe_structure(outputs: Any, indices: Any) -> Any:
 
 
 def rebuild(structure: Any, leaves: list[Any]) -> Any:
-    """Return the outputs that `describe_structure` described.
+    """Return the nested outputs for a structure from `describe_structure`.
 
     Raises:
-        IsolatedCallError: the structure is of another form.
+        IsolatedCallError: the structure is malformed.
 
     >>> rebuild({"tuple": [0, None, {"list": [1]}]}, ["a", "b"])
     ('a', None, ['b'])

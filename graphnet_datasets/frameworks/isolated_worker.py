@@ -1,4 +1,4 @@
-"""The fork server of isolated modules: each job makes one sample runnable and answers calls."""
+"""Fork server for isolated modules: each job materializes one sample and answers calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAX_MESSAGE = 2000
 
 
 def work(payload: dict[str, Any], _reporter: Reporter, directory: Path) -> None:
-    """Make the sample in `directory` runnable, and call it for each request."""
+    """Materialize the sample in `directory`, and call it once per request."""
     answers = os.open(directory / ANSWERS, os.O_RDWR | os.O_CLOEXEC)
 
     def answer(message: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ def _describe(error: Exception) -> str:
 
 
 def main() -> None:
-    """Import the framework, prepare what all jobs need, and serve them."""
+    """Import the framework, prepare the state shared by all jobs, and serve them."""
     make_runtime(os.environ[FRAMEWORK_VARIABLE], "cpu", 1)
     module(os.environ[FRAMEWORK_VARIABLE], "materialize")
     prepare_blocks()

@@ -1,8 +1,7 @@
-"""What both frameworks' captures record of a tensor's elements, and by which rules.
+"""Statistics that a capture records for a tensor, and the rules for storing its elements.
 
-Each framework takes its tensors apart in its own way and hands pieces over as figures; how pieces
-add up, how figures are rounded and what is stored in full is decided here, so that they record
-alike.
+Each framework computes figures for chunks of its tensors. Combining chunks, rounding, and the
+choice of tensors stored in full are implemented here, so that all frameworks record the same data.
 """
 
 from __future__ import annotations
@@ -16,27 +15,28 @@ from ..sample import Statistics
 from ..sample.vocabulary import Role
 
 MAX_STORED_ELEMENTS = 1024
-"""Integers, booleans and masks up to this size are stored; the value is GraphNet's."""
+"""Integers, booleans and masks up to this size are stored; the limit is GraphNet's."""
 
 MAX_CONSTANT_ELEMENTS = 2**16
 """Constants of the traced program up to this size are always stored."""
 
 MAX_STRUCTURED_ELEMENTS = 2**20
-"""Larger tensors are never looked at for structure."""
+"""Larger tensors are not checked for structure."""
 
 STRUCTURED_RATIO = 0.1
-"""A tensor is structured (a range, a mask, an index table) if deflate makes it this small."""
+"""A tensor is structured (a range, a mask, an index table) if deflate compresses it to this
+ratio."""
 
 MASK_MAGNITUDE = 1e4
-"""Floats beyond it are a mask's: scores that a softmax is to forget."""
+"""A float tensor with a larger absolute value is an attention mask, added before a softmax."""
 
 CHUNK = 2**22
-"""Elements that are converted to float64 at a time: 32 MiB, whatever the tensor's size."""
+"""Number of elements converted to float64 at a time (32 MiB), independent of the tensor's size."""
 
 
 @dataclasses.dataclass(slots=True)
 class Moments:
-    """Mean, spread and range of elements that come in chunks.
+    """Mean, variance and range of elements that are added in chunks.
 
     >>> moments = Moments()
     >>> moments.add(2, mean=2.0, squares=2.0, low=1.0, high=3.0)
@@ -52,7 +52,7 @@ class Moments:
     high: float = -math.inf
 
     def add(self, count: int, *, mean: float, squares: float, low: float, high: float) -> None:
-        """Add a chunk of `count` elements; `squares` sums their squared deviations from `mean`.
+        """Add a chunk of `count` elements; `squares` is the sum of squared deviations from `mean`.
 
         Chan's parallel update: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm
         for computing sample variances", 1979.
@@ -65,14 +65,14 @@ class Moments:
         self.low, self.high = min(self.low, low), max(self.high, high)
 
     def statistics(self, limit: float | None) -> Statistics | None:
-        """Return the figures with four significant digits; None where there was no element.
+        """Return the statistics with four significant digits, or None if no element was added.
 
-        `limit` is the largest number of a floating-point dtype, which rounding away from zero may
-        not leave. With None the range stays exact: that of integers bounds indices.
+        `limit` is the largest finite number of a floating-point dtype; rounding does not exceed it.
+        With None the range stays exact, since the range of integers bounds indices.
         """
         if not self.count:
             return None
-        if self.low == self.high:  # rounding in the mean must not make a constant look like noise
+        if self.low == self.high:  # a rounding error of the mean would give a nonzero std
             self.mean, self.squares = self.low, 0.0
         low, high = self.low, self.high
         if limit is not None:
@@ -82,7 +82,7 @@ class Moments:
 
 
 def round_significant(value: float, digits: int = 4) -> float:
-    """Round to `digits` significant digits, so that sums taken in another order agree.
+    """Round to `digits` significant digits, to hide differences in summation order.
 
     >>> round_significant(0.0199963), round_significant(-12345.6)
     (0.02, -12350.0)
@@ -100,12 +100,12 @@ def must_store(
     is_uniform: Callable[[], bool],
     is_structured: Callable[[], bool],
 ) -> bool:
-    """Tell whether drawing a tensor from its statistics would change what its graph does.
+    """Return whether a tensor drawn from its statistics would change the behavior of its graph.
 
-    Stored are the constants of the traced program; integers and booleans that may be indices,
-    positions or masks, if they are few or have structure; and so masks among floats, which hold
-    infinities or the smallest number of their type. Parameters never are. `is_inexact` says that
-    the elements are floating-point or complex numbers, and `is_uniform` that all are the same.
+    Stored are constants of the traced program; small or structured integers and booleans, which may
+    be indices, positions or masks; and float masks, which contain infinities or very large negative
+    numbers. Parameters are never stored. `is_inexact` means floating-point or complex elements, and
+    `is_uniform` that all elements are equal.
 
     >>> asked = dict(is_mask=lambda: False, is_uniform=lambda: False, is_structured=lambda: False)
     >>> must_store("input", 100, is_inexact=False, **asked)
@@ -124,14 +124,17 @@ def must_store(
     if count <= MAX_STORED_ELEMENTS and not (is_inexact and role == "constant"):
         return True
     if not is_inexact and is_uniform():
-        return False  # the range says it all
+        return False  # the range is sufficient
     return is_structured()
 
 
 def is_structured(encodings: Iterable[bytes]) -> bool:
-    """Tell whether one of the ways to write elements down repeats itself.
+    """Return whether at least one encoding of the elements compresses well.
 
     >>> is_structured([bytes(1000)]), is_structured([bytes(range(256))])
     (True, False)
     """
-    return any(len(zlib.compress(each, 1)) <= STRUCTURED_RATIO * len(each) for each in encodings)
+    return any(
+        len(zlib.compress(encoding, 1)) <= STRUCTURED_RATIO * len(encoding)
+        for encoding in encodings
+    )

@@ -1,4 +1,4 @@
-"""Outputs of a graph on their way to the parent: what stands in them, written down bit by bit."""
+"""Serialization of a graph's outputs for the parent process, and excerpts of outputs."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 ALIGNMENT = 64
-"""Bytes; every output begins at a multiple of it."""
+"""Alignment in bytes of each output in the file."""
 
 SCALARS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
-"""The dtype under which a Python number is compared."""
+"""The dtype that represents each type of Python number in comparisons."""
 
 
 MAX_EXCERPT = 2**15
-"""Elements of an excerpt, all outputs together; smaller outputs are taken whole."""
+"""Maximum number of elements in an excerpt of all outputs together; smaller outputs are included
+whole."""
 MIN_EXCERPT = 16
-"""Elements of an excerpt of each output, however many outputs there are."""
+"""Minimum number of excerpt elements per output, regardless of the number of outputs."""
 
 
 class OutputTypeError(Exception):
-    """An output is not a plain tensor or number, so that nothing could be compared."""
+    """An output is not a plain tensor or number, and therefore cannot be compared."""
 
 
 def excerpt_of(
     num_elements: int, num_outputs: int, start: int | None, most: int = MAX_EXCERPT
 ) -> slice:
-    """Return which elements of an output, flat, are compared: those at equal distances, or all.
+    """Return a slice of a flattened output to compare: equally spaced elements, or all elements.
 
-    Which residue is not known before the call has ended, so that none can be left out. `most` is
-    the number of elements of all outputs together.
+    The offset `start` is chosen after the call has ended, so that a call cannot predict which
+    elements are compared. `most` is the number of elements of all outputs together.
 
     >>> excerpt_of(100_000, 1, start=5), excerpt_of(100, 1, start=5), excerpt_of(100, 1, None)
     (slice(1, None, 4), slice(0, None, 1), slice(0, None, 1))
@@ -41,15 +42,15 @@ def excerpt_of(
 
 
 def leaves(outputs: Any) -> Iterator[Any]:
-    """Yield what stands in the outputs' structure, in order; None stands for no value."""
+    """Yield the leaves of nested outputs in order, omitting None."""
     if type(outputs) in (list, tuple) or (
         isinstance(outputs, tuple) and hasattr(outputs, "_fields")
     ):
-        for each in outputs:
-            yield from leaves(each)
+        for item in outputs:
+            yield from leaves(item)
     elif type(outputs) is dict:
-        for each in outputs.values():
-            yield from leaves(each)
+        for item in outputs.values():
+            yield from leaves(item)
     elif outputs is not None:
         yield outputs
 
@@ -57,12 +58,13 @@ def leaves(outputs: Any) -> Iterator[Any]:
 def write_leaves(
     outputs: Any, path: Path, describe: Callable[[Any, int], tuple[str, list[int], Any]]
 ) -> list[dict[str, Any]]:
-    """Write the elements of the outputs to `path`; return dtype, shape and place of each.
+    """Write the elements of the outputs to `path`; return the dtype, shape and offset of each
+    output.
 
-    `describe` gives dtype, shape and elements, as an array of bytes, of output `index`.
+    `describe` returns the dtype, the shape and the bytes of the output with the given index.
 
     Raises:
-        OutputTypeError: an output is something else than a plain dense tensor or a number.
+        OutputTypeError: an output is not a plain dense tensor or a number.
     """
     return write_described(
         (describe(leaf, index) for index, leaf in enumerate(leaves(outputs))), path
@@ -72,7 +74,8 @@ def write_leaves(
 def write_described(
     outputs: Iterable[tuple[str, list[int], Any]], path: Path
 ) -> list[dict[str, Any]]:
-    """Write outputs, given as dtype, shape and elements in bytes; return the place of each."""
+    """Write outputs, passed as dtype, shape and bytes; return the dtype, shape and offset of
+    each."""
     with path.open("wb") as file:
         return append_described(outputs, file)
 
@@ -80,7 +83,7 @@ def write_described(
 def append_described(
     outputs: Iterable[tuple[str, list[int], Any]], file: BinaryIO
 ) -> list[dict[str, Any]]:
-    """Write outputs behind what stands in a file already; return the place of each."""
+    """Append outputs to an open file; return the dtype, shape and offset of each."""
     described = []
     for dtype, shape, elements in outputs:
         file.seek(-(-file.tell() // ALIGNMENT) * ALIGNMENT, os.SEEK_SET)

@@ -1,7 +1,7 @@
-"""One walk over the shapes of a graph at several sizes of its symbols at once.
+"""Shape inference for a graph at several sizes of its symbols in a single pass.
 
-Whoever looks for what the literals of an operator depend on calls it with one literal here and with
-another there, and keeps what fits at all sizes.
+To find out what an operator's literals depend on, a caller tries a different literal at each point
+and keeps those that work at all sizes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Kind: TypeAlias = Literal["known", "unknown", "failed"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an operator gives at one point: its tensors, or a Python number.
+    """The result of an operator at one point: tensors or a Python number.
 
-    `unknown` is what only a run would tell; `failed` is a call that the framework refuses, for the
-    reason `error`. `held` is the framework's own.
+    `unknown` results would require a run. `failed` is a call that the framework rejects, with the
+    reason in `error`. `held` is framework-specific.
     """
 
     kind: Kind
@@ -33,10 +33,10 @@ class Outcome:
 
 
 class Prober(Protocol):
-    """The walk; value `i` is input `i` of the sample, or what was kept as number `i`.
+    """Shape inference in progress. Value `i` is input `i` of the sample or the i-th value kept.
 
-    Where `can_rewind` is false, operators have effects beyond their values, and `rewind` goes back
-    to the first one whatever it is asked.
+    If `can_rewind` is false, operators have side effects, and `rewind` always returns to the first
+    operator.
     """
 
     can_rewind: bool
@@ -46,10 +46,10 @@ class Prober(Protocol):
         ...
 
     def keep(self, outcomes: Sequence[Outcome]) -> None:
-        """Take the outcomes of a call for the values of the next operator."""
+        """Store the outcomes of a call as the values of the next operator."""
 
     def rewind(self, num_ops: int) -> int:
-        """Forget all operators but the first `num_ops`, and return how many are left."""
+        """Forget all operators after the first `num_ops`, and return how many remain."""
         ...
 
 
@@ -60,12 +60,12 @@ def probe(
     time_limit_s: float | None = None,
     allow_unchecked_operators: bool = False,
 ) -> AbstractContextManager[Prober]:
-    """Begin a walk at `points`, which map the sample's symbols to sizes.
+    """Start shape inference at `points`, which map the sample's symbols to sizes.
 
     Raises:
         MissingExtraError: the sample's framework is not installed.
-        MaterializeError, MemoryLimitError: the inputs cannot be made at one of the points.
-        UnknownFrameworkError: the sample's framework offers no such walk.
+        MaterializeError, MemoryLimitError: the inputs cannot be created at one of the points.
+        UnknownFrameworkError: the sample's framework does not support probing.
     """
     return module(sample.framework, "probing").probe(
         sample,

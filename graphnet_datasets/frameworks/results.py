@@ -1,4 +1,4 @@
-"""What a framework tells of operators: what they give, in which mode, and what a run showed."""
+"""Inferred operator results, mode regions, and observed statistics, for all frameworks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NOTHING = Value()
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """One value: a tensor with its `Value`, a Python number, or neither (a tuple, nothing).
+    """One result: a tensor with its `Value`, a Python number, or `other` (such as a tuple or None).
 
-    A tensor or number that only a run would tell is `other`.
+    Tensors and numbers that depend on a run are `other`.
     """
 
     kind: Kind
@@ -26,10 +26,10 @@ class Result:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Region:
-    """The operators from `opens` to `closes`, both included, which compute in another mode.
+    """A range of operators, from `opens` to `closes` inclusive, that compute in a different mode.
 
-    The values of one that is `is_closed` (vmap) have dimensions that are not theirs outside of it,
-    so that it cannot be cut.
+    In a region with `is_closed` (vmap), values have hidden dimensions, so the region must not be
+    split.
     """
 
     opens: int
@@ -37,13 +37,14 @@ class Region:
     is_closed: bool
 
     def holds(self, position: int) -> bool:
-        """Tell whether an operator is in it, or opens or closes it."""
+        """Return whether an operator is in the region; the operators that open and close it
+        count."""
         return self.opens <= position <= self.closes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
-    """What a run showed of a tensor: statistics, and its elements where these decide the graph."""
+    """Observed statistics of a tensor, and its elements if they affect what the graph computes."""
 
     statistics: Statistics | None
     data: bytes | None = dataclasses.field(default=None, repr=False)

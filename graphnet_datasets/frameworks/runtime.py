@@ -1,4 +1,4 @@
-"""What a run asks of a framework's tensors, and the runtime of each framework."""
+"""The runtime interface that a benchmark run requires of a framework."""
 
 from __future__ import annotations
 
@@ -10,113 +10,120 @@ from .contract import module
 from .outputs import MAX_EXCERPT
 
 ROW_WORDS = 1024
-"""Words of 8 bytes in a row of a checksum, each of which is summed by row and by column."""
+"""Number of 8-byte words in a row of a checksum, which sums words by row and by column."""
 SCRAMBLE = -7046029254386353131
-"""2^64 over the golden ratio as an odd int64: its multiples have no small common factors."""
+"""2^64 divided by the golden ratio, as an odd int64; its multiples are well distributed."""
 
 
 class Runtime(Protocol):
-    """A framework on one device, with a fixed number of threads and without gradients."""
+    """A framework on one device, with a fixed number of threads and gradients disabled."""
 
     device: Any
     has_precise_events: bool
-    """Whether the device's events tell times below a millisecond."""
+    """Whether the device's events have a resolution below one millisecond."""
 
     def seed(self, seed: int) -> None:
         """Seed every generator, so that random operators draw the same numbers in each arm."""
 
     def synchronize(self) -> None:
-        """Wait until all that was started on the device is done."""
+        """Wait until all work on the device is finished."""
 
     def clone(self, value: Any) -> Any:
-        """Return a copy of a tensor, with its strides; anything else is returned as it is."""
+        """Return a copy of a tensor with the same strides, or any other value unchanged."""
 
     def clone_outputs(self, outputs: Any) -> Any:
-        """Return the outputs, copied, in their structure."""
+        """Return a copy of the outputs with the same structure."""
 
     def copy_module(self, module: Any, count: int, *, is_separate: bool) -> list[Any]:
-        """Return copies with graphs of their own, and with their own memory for the weights.
+        """Return copies with separate graphs, and with separate memory for the weights if
+        `is_separate`.
 
-        Weight by weight, in an order that is drawn, memory is taken for all of them: where it comes
-        to lie makes per cents of a call, and is to favour none. Unless `is_separate`, the weights
-        are other tensors on the same memory. `module` may become one of them: it is used no more.
+        Memory is allocated weight by weight for all copies, in a random order of the copies:
+        addresses affect call times by several percent and must not favor one copy. Unless
+        `is_separate`, the weights are different tensors that share memory. `module` may become one
+        of the copies and must not be used afterwards.
         """
         ...
 
     def watch(self, module: Any) -> Mapping[str, Any]:
-        """Return, by name, what decides how eager runs besides its inputs and weights.
+        """Return, by name, the state that affects how eager runs besides its inputs and weights.
 
-        Hooks, the functions that it calls, modes that see its operators: what a candidate would
-        change to listen to eager or to slow it.
+        Examples are hooks, the functions that eager calls, and dispatch modes: what a candidate
+        could modify to observe eager or to slow it down.
         """
         ...
 
     def tensors_of(self, module: Any) -> dict[str, Any]:
-        """Return the weights that the module holds, by name."""
+        """Return the weights of the module by name."""
         ...
 
     def is_equal(self, left: Any, right: Any) -> bool:
-        """Tell whether two tensors hold the same bits."""
+        """Return whether two tensors are bitwise equal."""
         ...
 
     def checksum(self, tensor: Any) -> int:
-        """Return a sum over the bits of a tensor, which a change of its elements changes."""
+        """Return a checksum of a tensor's bits that detects changed elements."""
         ...
 
     def restore(self, tensor: Any, pristine: Any) -> None:
-        """Write the saved elements back into `tensor`."""
+        """Copy the saved elements back into `tensor`."""
 
     def poison(
         self, outputs: Any, protected: set[int], spared: frozenset[int] = frozenset()
     ) -> None:
-        """Overwrite outputs that nobody needs any more, unless their memory is protected.
+        """Overwrite outputs that are no longer needed, except in protected storages.
 
-        Nor are those overwritten that are among `spared`, by their place among the outputs.
+        Outputs whose positions are in `spared` are not overwritten either.
         """
 
     def storages(self, *tensors: Any) -> set[int]:
-        """Return the addresses of the memory in which the tensors lie."""
+        """Return the storage addresses of the tensors."""
         ...
 
     def num_bytes(self, *tensors: Any) -> int:
-        """Return how many bytes the elements of the tensors take."""
+        """Return the total size in bytes of the tensors' elements."""
         ...
 
     def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
-        """Write the elements of the outputs to `path`; return dtype, shape and place of each."""
+        """Write the elements of the outputs to `path`; return the dtype, shape and offset of
+        each output."""
         ...
 
     def excerpt(
         self, outputs: Any, start: int | None, most: int = MAX_EXCERPT
     ) -> list[tuple[str, list[int], Any]]:
-        """Return dtype, shape and some elements, copied, of each output (`outputs.excerpt_of`).
+        """Return the dtype, the shape and a copy of some elements of each output
+        (`outputs.excerpt_of`).
 
         Raises:
-            OutputTypeError: an output is something else than a plain dense tensor or a number.
+            OutputTypeError: an output is not a plain dense tensor or a number.
         """
         ...
 
     def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:
-        """Return dtype, shape, checksum, and whether all is finite, of each output."""
+        """Return the dtype, shape, checksum and finiteness of each output."""
         ...
 
     def capture(self, call: Callable[..., Any], make_arguments: Callable[[], Any]) -> Any:
-        """Return the call in a CUDA graph, to be replayed; RuntimeError where that cannot be."""
+        """Capture the call in a CUDA graph for replay. Raises RuntimeError if that is
+        impossible."""
         ...
 
     def count_compilations(self) -> Callable[[], int]:
-        """Count compilations by the framework's own compilers; return a function with the count."""
+        """Count compilations by the framework's own compilers; return a function that returns
+        the count."""
         ...
 
     def reset_peak_memory(self) -> None:
-        """Begin a new measurement of the device's peak memory."""
+        """Reset the device's peak memory statistics."""
 
     def peak_memory_bytes(self) -> int | None:
-        """Return the device's peak memory since the last reset, None where only the CPU is used."""
+        """Return the device's peak memory since the last reset, or None on the CPU."""
 
 
 class Workload(Protocol):
-    """What an oracle takes of a run: the module, its input sets, and what the graph writes to."""
+    """The parts of a run that an oracle needs: the module, its input sets and the inputs it
+    writes to."""
 
     runtime: Runtime
     module: Any
@@ -128,15 +135,15 @@ class Workload(Protocol):
         ...
 
     def forget_inputs(self) -> None:
-        """Let go of the input sets; nothing runs after this."""
+        """Release the input sets. The workload cannot run afterwards."""
 
     def effects(self, arguments: Mapping[str, Any]) -> list[Any]:
-        """Return what a call has written to beside its outputs."""
+        """Return the tensors that a call has written to besides its outputs."""
         ...
 
 
 def make_runtime(framework: str, device: str, num_threads: int) -> Runtime:
-    """Return the runtime of a framework; only that framework is imported.
+    """Return the runtime of a framework. Only that framework is imported.
 
     Raises:
         UnknownFrameworkError, MissingExtraError: as `contract.module`.
@@ -145,10 +152,11 @@ def make_runtime(framework: str, device: str, num_threads: int) -> Runtime:
 
 
 def find_device_problem(framework: str, device: str) -> str:
-    """Return why a device cannot be used by a framework here, or "".
+    """Return why a framework cannot use a device on this machine, or "".
 
-    A framework's module `runtime` may say how many GPUs it reaches, None without support for any
-    (`count_gpus`); of one that does not, nothing is known before a sample runs.
+    A framework's `runtime` module may define `count_gpus`, which returns the number of visible
+    GPUs, or None if the build lacks GPU support. Without it, problems surface only when a sample
+    runs.
 
     >>> find_device_problem("torch", "cpu")
     ''

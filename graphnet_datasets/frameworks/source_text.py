@@ -1,6 +1,6 @@
-"""The text of a `model.py`: how much of it is read, and what is said of a place in it.
+"""Parsing of `model.py` source text with size limits, and errors that point at a line.
 
-The text comes from strangers. It is parsed and never executed.
+The text is untrusted. It is parsed and never executed.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import ast
 from ..errors import SourceError
 
 MAX_SOURCE_CHARACTERS = 8 * 2**20
-"""The largest source among 2,495 upstream samples has 3 million."""
+"""The largest source among 2,495 upstream samples has 3 million characters."""
 
 MAX_SOURCE_TOKENS = 400_000
-"""Line ends and punctuation; `ast` needs up to a kilobyte for each. The largest of 142 upstream
-sources has 48,000."""
+"""Counts line ends and punctuation, for each of which `ast` needs up to a kilobyte. The largest
+of 142 upstream sources has 48,000."""
 
 _SIGNS = ",;()[]{}=.+-*/%<>&|^~@:\"'\\#!"
 
 
 def parse_text(text: str, file: str) -> ast.Module:
-    """Return the syntax tree of a `model.py`; `file` is the path that messages name.
+    """Return the syntax tree of a `model.py`; `file` is the path used in error messages.
 
     Raises:
-        SourceError: the text is too long, is not Python, or nests too deeply.
+        SourceError: the text is too long, is not Python, or is nested too deeply.
 
     >>> parse_text("def forward(x: return", "a/model.py")
     Traceback (most recent call last):
@@ -51,12 +51,12 @@ def parse_text(text: str, file: str) -> ast.Module:
 
 
 def too_deep(file: str) -> SourceError:
-    """Return the error for a text that `ast`, or whoever walks its tree, cannot take."""
+    """Return the error for a text that is nested too deeply to parse or to traverse."""
     return source_error(file, 1, "the text is not Python, or nests too deeply")
 
 
 def source_error(file: str, line: int, problem: str) -> SourceError:
-    """Return the error for a place in a source file."""
+    """Return an error that points at a line of a source file."""
     return SourceError(
         f"`{file}`, line {line}: {problem}. A graph is straight-line code: assignments of calls, "
         "operators and literals, and one return; correct the file or leave the sample out."

@@ -1,4 +1,4 @@
-"""A graph run operator by operator, with a look at what each gives."""
+"""Execution of a graph one operator at a time, with access to each result."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .results import Observed
 class Stepper(abc.ABC):
     """Runs the operators of a sample one at a time; values are numbered as in the sample.
 
-    An input is drawn when an operator reads it for the first time, and let go of with all other
-    values, so that a run holds the weights of a few operators in place of those of the whole graph.
-    What is made of weights alone may be read again after that; then it is made once more for its
-    reader, an input drawn, the value of an operator computed. Where an operator writes to such a
-    value, that and all that has to do with it stays.
+    An input is generated when an operator first reads it and freed after its last use, like all
+    other values. A run therefore holds the weights of a few operators instead of all weights. A
+    freed value that depends only on weights may be read again later; it is then regenerated or
+    recomputed. If an operator writes to such a value, the value and all values that share a weight
+    with it are never freed.
     """
 
     def __init__(self, sample: Sample, seed: int) -> None:
@@ -33,45 +33,46 @@ class Stepper(abc.ABC):
 
     @abc.abstractmethod
     def run(self, position: int) -> None:
-        """Run operator `position`, once more if it has run, and keep its result.
+        """Run the operator at `position`, even if it has run before, and keep its result.
 
         Raises:
-            CalibrationError: it fails.
+            CalibrationError: the operator fails.
         """
 
     @abc.abstractmethod
     def tensor(self, value: int) -> Any:
-        """Return a value, None where it is no tensor or has been freed."""
+        """Return a value, or None if it is not a tensor or has been freed."""
 
     @abc.abstractmethod
     def is_finite(self, value: int) -> bool:
-        """Tell whether a value is no tensor of floating-point numbers or has finite ones only."""
+        """Return whether all elements of a value are finite; true for values that are not
+        floating-point."""
 
     @abc.abstractmethod
     def holds(self, value: int) -> bool:
-        """Tell whether a value is there."""
+        """Return whether a value is available."""
 
     @abc.abstractmethod
     def draw(self, sample: Sample, index: int, seed: int) -> None:
-        """Make input `index` from the statistics that it has in `sample`, and keep it."""
+        """Generate input `index` from its statistics in `sample`, and keep it."""
 
     @abc.abstractmethod
     def discard(self, value: int) -> None:
-        """Let go of a value, if it is there."""
+        """Free a value, if it is available."""
 
     def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
-        """Have input `index` drawn anew from the statistics that it has in `sample`."""
+        """Schedule input `index` to be drawn again, from its statistics in `sample`."""
         self._drawn_as[index] = sample, self.seed if seed is None else seed
         self.discard(index)
 
     def free(self, value: int) -> None:
-        """Forget a value."""
+        """Free a value after its last use."""
         if value not in _find_written(self.sample):
             self._freed.add(value)
             self.discard(value)
 
     def make(self, value: int) -> None:
-        """Make a value that is not there."""
+        """Generate or recompute a value that is not available."""
         if value < len(self.sample.inputs):
             sample, seed = self._drawn_as.get(value, (self.sample, self.seed))
             self.draw(sample, value, seed)
@@ -80,21 +81,22 @@ class Stepper(abc.ABC):
 
     @contextlib.contextmanager
     def with_operands(self, position: int) -> Iterator[None]:
-        """Have all that operator `position` takes there while it runs."""
-        wanted = [value for value in self.sample.op_refs[position] if not self.holds(value)]
-        for value in wanted:
+        """Make all operands of the operator at `position` available within the block."""
+        missing = [value for value in self.sample.op_refs[position] if not self.holds(value)]
+        for value in missing:
             if not self.holds(value):
                 self.make(value)
         yield
-        for value in self._freed.intersection(wanted):
+        for value in self._freed.intersection(missing):
             self.discard(value)
 
 
 @once_per_sample
 def _find_written(sample: Sample) -> frozenset[int]:
-    """Return the values of weights alone that something writes to, and those they share one with.
+    """Return the values, computed from weights alone, that are written to or related to written
+    values.
 
-    A value shares a weight with another where both are made of it.
+    Two values are related if they depend on the same weight.
     """
     mutates = module(sample.framework, "operators").mutates
     uses = find_weight_uses(sample)
@@ -103,23 +105,26 @@ def _find_written(sample: Sample) -> frozenset[int]:
     for op, refs in zip(sample.ops, sample.op_refs, strict=True):
         if _may_write(mutates, op):
             written.update(refs)
-    kept: set[int] = set()
+    related: set[int] = set()
     for weight in uses.weight_only.intersection(range(num_inputs)):
-        of_it = {weight, *(num_inputs + position for position in uses.dependents.get(weight, ()))}
-        if not written.isdisjoint(of_it):
-            kept |= of_it
-    return frozenset(kept)
+        dependents = {
+            weight,
+            *(num_inputs + position for position in uses.dependents.get(weight, ())),
+        }
+        if not written.isdisjoint(dependents):
+            related |= dependents
+    return frozenset(related)
 
 
 def _may_write(mutates: Callable[[Op], bool], op: Op) -> bool:
     try:
         return mutates(op)
-    except UnknownOperatorError:  # a custom one
+    except UnknownOperatorError:  # a custom operator
         return True
 
 
 def steps(stepper: Stepper) -> Iterator[int]:
-    """Run the whole graph and yield the value of each operator before anything writes to it."""
+    """Run the whole graph, and yield the value of each operator before anything writes to it."""
     sample = stepper.sample
     num_inputs = len(sample.inputs)
     for position, dying in enumerate(sample.dying_values):
@@ -130,11 +135,10 @@ def steps(stepper: Stepper) -> Iterator[int]:
 
 
 def observe(sample: Sample, seed: int = 0, **options: Any) -> dict[int, Observed]:
-    """Run a sample once on the CPU and return what the tensors that its operators give are like.
+    """Run a sample once on the CPU, and return statistics of the tensors that its operators return.
 
-    The keys are numbers of values. The elements are kept where statistics do not make up for them
-    (small integers, indices, masks), by the rules of a capture. The options are those of
-    `calibrate`.
+    The keys are value numbers. Elements are stored where statistics do not suffice (small integers,
+    indices, masks), by the rules of a capture. The options are those of `calibrate`.
 
     Raises:
         CalibrationError: an operator of the graph fails when it is run.
@@ -159,10 +163,10 @@ def observe(sample: Sample, seed: int = 0, **options: Any) -> dict[int, Observed
 
 
 def find_not_finite(sample: Sample, seed: int = 0, **options: Any) -> list[int]:
-    """Return the operators that give NaN or infinity in a run, by position.
+    """Return the positions of operators that return NaN or infinity in a run.
 
-    The options are those of `calibrate`, and `emulates`: whether what the CPU has no kernel for in
-    a 16-bit format is computed in float32 and rounded.
+    The options are those of `calibrate` and `emulates`: whether operators without a 16-bit CPU
+    kernel are computed in float32 and rounded.
 
     Raises:
         CalibrationError and others: as `observe`.

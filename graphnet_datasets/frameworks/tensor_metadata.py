@@ -1,7 +1,7 @@
-"""Read `weight_meta.py` and `input_meta.py`: one class of literals for each tensor of a graph.
+"""Parser for `weight_meta.py` and `input_meta.py`, which hold one class of literals per tensor.
 
-The files are read by the grammar of their lines, which is several times faster than `ast` and
-accepts nothing but literals; their text is never executed.
+The files are parsed with a line grammar, which is several times faster than `ast` and accepts only
+literals. Their text is never executed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..sample import Statistics
 from ..sample.vocabulary import ITEM_SIZE_BYTES
 
 MAX_META_BYTES = 64 * 2**20
-"""The largest metadata file among 3,477 upstream samples has fewer than 4 MB."""
+"""The largest metadata file among 3,477 upstream samples is smaller than 4 MB."""
 
 _ITEM = re.compile(
     r"""class[ ](?P<title>\w+)(?:\(\))?:[ ]*\n
@@ -52,9 +52,9 @@ _PLAIN_TYPES = frozenset((int, float, bool))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TensorMeta:
-    """What a GraphNet directory records of one tensor.
+    """The metadata of one tensor in a GraphNet directory.
 
-    `data` holds the elements as `Input.data` does. `line` is the line of the class in its file.
+    `data` has the format of `Input.data`. `line` is the line of the class in its file.
     """
 
     name: str
@@ -70,7 +70,7 @@ class TensorMeta:
 def parse_tensor_metadata(text: str, file: str = "weight_meta.py") -> dict[str, TensorMeta]:
     """Return the tensors that a metadata file declares, by name, in the file's order.
 
-    `file` is the path that error messages name.
+    `file` is the path used in error messages.
 
     Raises:
         SourceError: the text is not a sequence of classes of literals, or a class is incomplete.
@@ -126,7 +126,7 @@ def _add(metadata: dict[str, TensorMeta], meta: TensorMeta, file: str) -> None:
 
 
 class _Reader:
-    """Turns the attributes of one class into a `TensorMeta`."""
+    """Converts the attributes of one class to a `TensorMeta`."""
 
     def __init__(
         self,
@@ -169,15 +169,15 @@ class _Reader:
         value, position = self.fields[key]
         if value == "None":
             return ""
-        found = _TEXT.match(value)
-        if found is None:
+        match = _TEXT.match(value)
+        if match is None:
             raise self._error(position, f"`{key}` is `{value[:40]}` where plain text is expected")
-        return found[1] if found[1] is not None else found[2]
+        return match[1] if match[1] is not None else match[2]
 
     def _shape(self) -> tuple[int, ...]:
         value, position = self.fields["shape"]
-        found = _SHAPE.match(value)
-        parts = [part.strip() for part in found[1].rstrip(" \n,").split(",")] if found else ["?"]
+        match = _SHAPE.match(value)
+        parts = [part.strip() for part in match[1].rstrip(" \n,").split(",")] if match else ["?"]
         if parts == [""]:
             return ()
         if not all(map(_SIZE.match, parts)):
@@ -188,11 +188,11 @@ class _Reader:
         value, position = self.fields.get(key, ("None", 0))
         if value == "None":
             return None
-        found = _NUMBER.match(value)
-        if found is None:
+        match = _NUMBER.match(value)
+        if match is None:
             raise self._error(position, f"`{key}` is `{value[:40]}` where a number is expected")
-        number = float(found[1])
-        # The deviation of a single element is recorded as NaN: it is unknown, not a number.
+        number = float(match[1])
+        # The standard deviation of a single element is recorded as NaN, which means unknown.
         return None if math.isnan(number) else number
 
     def _data(self, dtype: str, shape: tuple[int, ...]) -> bytes | None:
@@ -226,10 +226,11 @@ class _Reader:
 
 
 def pack_elements(elements: list[Any], dtype: str) -> bytes:
-    """Return numbers as the little-endian bytes of `dtype`, rounded as a framework would.
+    """Return numbers as the little-endian bytes of `dtype`, rounded as a framework would round
+    them.
 
     Raises:
-        OverflowError, TypeError, ValueError: an element has no value in `dtype`.
+        OverflowError, TypeError, ValueError: an element is not representable in `dtype`.
 
     >>> pack_elements([1.0, -2.0], "bfloat16").hex()
     '803f00c0'

@@ -1,4 +1,4 @@
-"""What GraphNet's directories of a framework look like, as far as they differ."""
+"""Differences between the GraphNet directory formats of the frameworks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class TextForm:
-    """The differences between the directories of two frameworks.
+    """Framework-specific details of a GraphNet directory.
 
-    `class_prefix` begins the classes of the metadata files and `dtype_prefix` their dtypes. With
-    `has_data_among_weights` all inputs stand in `weight_meta.py`; with `has_constraints_always` the
-    file of symbolic dimensions is there even where there are none.
+    `class_prefix` is the prefix of class names in the metadata files, and `dtype_prefix` that of
+    dtypes. With `has_data_among_weights` all inputs are in `weight_meta.py`. With
+    `has_constraints_always` the file of symbolic dimensions exists even if there are none.
     """
 
     class_prefix: str = "Program_weight_tensor_"
