@@ -98,10 +98,15 @@ class _Backend(Stepper):
         return _root_mean_square(tensor)
 
     def distance(self, value: int, other: _Backend) -> float | None:
-        one, two = self.tensor(value), other.tensor(value)
-        if one is None or two is None or one.shape != two.shape or not one.is_floating_point():
+        tensor, other_tensor = self.tensor(value), other.tensor(value)
+        if (
+            tensor is None
+            or other_tensor is None
+            or tensor.shape != other_tensor.shape
+            or not tensor.is_floating_point()
+        ):
             return None
-        return _root_mean_square(one.detach().reshape(-1) - two.detach().reshape(-1))
+        return _root_mean_square(tensor.detach().reshape(-1) - other_tensor.detach().reshape(-1))
 
     def channel_moments(self, value: int) -> Moments | None:
         tensor = self.tensor(value)

@@ -30,13 +30,13 @@ def draw_normals(normals: Normals, dtype: torch.dtype, device: torch.device) -> 
     block = torch.tensor(normals.block, device=device)
     windows = block.as_strided((len(block) - SEGMENT_SIZE + 1, SEGMENT_SIZE), (1, 1))
     first, second = torch.from_numpy(normals.addresses).to(device)
-    made = torch.empty(normals.size, dtype=dtype, device=device)
+    normals_drawn = torch.empty(normals.size, dtype=dtype, device=device)
     for start in range(0, len(first), _PIECE):
         check_interruption()
         values = windows.index_select(0, first[start : start + _PIECE])
         values += windows.index_select(0, second[start : start + _PIECE])
         if normals.bounds is not None:
             values.clamp_(*normals.bounds)
-        piece = made[start * SEGMENT_SIZE : (start + _PIECE) * SEGMENT_SIZE]
+        piece = normals_drawn[start * SEGMENT_SIZE : (start + _PIECE) * SEGMENT_SIZE]
         piece.copy_(values.view(-1)[: len(piece)])
-    return made
+    return normals_drawn

@@ -147,16 +147,16 @@ class _Making:
         (end,) = (node for node in forward.graph.nodes if node.op == "output")
         outputs = list(end.args[0])
         own, saved = outputs[: traced.num_forward], outputs[traced.num_forward :]
-        kept = [
+        saved_nodes = [
             node
             for node in saved
             if isinstance(node, torch.fx.Node) and node.op != "placeholder" and node not in own
         ]
-        end.args = ([*own, *kept],)
-        self.given = [getattr(node, "name", "") for node in [*own, *kept]]
+        end.args = ([*own, *saved_nodes],)
+        self.given = [getattr(node, "name", "") for node in [*own, *saved_nodes]]
         names = [
             *traced.outputs[: traced.num_forward],
-            *(f"saved {node.name}" for node in kept),
+            *(f"saved {node.name}" for node in saved_nodes),
         ]
         return (
             self._convert("forward", forward, names),
@@ -249,13 +249,13 @@ class _Making:
         """Run one of the samples on the tensors of the trial."""
         names = self.arguments[made.kind]
         fixed = make_inputs(made, 0) if len(names) < len(made.inputs) else {}
-        given = {
+        arguments = {
             canonical: known[names[place]].clone() if place < len(names) else fixed[canonical]
             for place, canonical in enumerate(made.input_names)
         }
         try:
             with torch.no_grad():
-                return list(materialize(made, **options)(**given))
+                return list(materialize(made, **options)(**arguments))
         except RuntimeError as error:
             if isinstance(error, GraphNetError):
                 raise

@@ -107,8 +107,8 @@ def argument_names(sample: Sample, names: Literal["canonical", "source"]) -> tup
         return sample.input_names
     used: set[str] = set()
     chosen = []
-    for each, canonical in zip(sample.inputs, sample.input_names, strict=True):
-        name = each.source_name
+    for graph_input, canonical in zip(sample.inputs, sample.input_names, strict=True):
+        name = graph_input.source_name
         if not _can_be_argument(name) or name in used:
             name = canonical
         while name in used:

@@ -113,8 +113,8 @@ class _PointWalk(Walk):
         self.values = [self._input(index) for index in range(len(sample.inputs))]
 
     def _check_inputs(self) -> None:
-        for index, each in enumerate(self.sample.inputs):
-            for dim in each.value.shape or ():
+        for index, graph_input in enumerate(self.sample.inputs):
+            for dim in graph_input.value.shape or ():
                 if evaluate(dim, self.sizes) < 0:
                     raise MaterializeError(
                         f"Input `{self.sample.input_names[index]}` of `{self.sample.id}` has a "

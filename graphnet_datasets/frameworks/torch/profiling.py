@@ -51,19 +51,21 @@ def _raw_events(profiler: profile) -> Iterable[Any]:
 
 def _kernels(events: Iterable[Any], is_cuda: bool) -> Iterator[Any]:
     # User annotations, on CPU and GPU, are not work.
-    seen = [each for each in events if not each.is_user_annotation() and not each.is_hidden_event()]
+    seen = [
+        event for event in events if not event.is_user_annotation() and not event.is_hidden_event()
+    ]
     if is_cuda:
-        yield from (each for each in seen if each.device_type().name == "CUDA")
+        yield from (event for event in seen if event.device_type().name == "CUDA")
         return
-    operators = [each for each in seen if _is_operator(each)]
-    operators.sort(key=lambda each: (each.start_thread_id(), each.start_ns(), -each.end_ns()))
+    operators = [event for event in seen if _is_operator(event)]
+    operators.sort(key=lambda event: (event.start_thread_id(), event.start_ns(), -event.end_ns()))
     thread, ended_ns = None, 0
-    for each in operators:
-        if each.start_thread_id() != thread:
-            thread, ended_ns = each.start_thread_id(), 0
-        if each.end_ns() > ended_ns:  # otherwise nested in the previous operator
-            ended_ns = each.end_ns()
-            yield each
+    for event in operators:
+        if event.start_thread_id() != thread:
+            thread, ended_ns = event.start_thread_id(), 0
+        if event.end_ns() > ended_ns:  # otherwise nested in the previous operator
+            ended_ns = event.end_ns()
+            yield event
 
 
 def _is_operator(event: Any) -> bool:

@@ -60,9 +60,9 @@ class TorchRuntime:
     def clone_outputs(self, outputs: Any) -> Any:
         """Return a copy of nested outputs."""
         if type(outputs) in (list, tuple):
-            return type(outputs)(self.clone_outputs(each) for each in outputs)
+            return type(outputs)(self.clone_outputs(output) for output in outputs)
         if type(outputs) is dict:
-            return {key: self.clone_outputs(each) for key, each in outputs.items()}
+            return {key: self.clone_outputs(output) for key, output in outputs.items()}
         return self.clone(outputs)
 
     def copy_module(self, module: Any, count: int, *, is_separate: bool) -> list[Any]:
@@ -80,10 +80,12 @@ class TorchRuntime:
             torch.fx.GraphModule(module, copy.deepcopy(module.graph))
             for _ in range(count - len(own))
         ]
-        copies = [_Copy(each, is_separate) for each in own]
+        copies = [_Copy(module_copy, is_separate) for module_copy in own]
         # Keep the tensors alive, because copies are looked up by tensor id.
         originals = self.tensors_of(module)
-        for submodules in zip(*(each.module.modules() for each in copies), strict=True):
+        for submodules in zip(
+            *(module_copy.module.modules() for module_copy in copies), strict=True
+        ):
             for kind in ("_parameters", "_buffers"):
                 for name, tensor in list(getattr(submodules[0], kind).items()):
                     for place in _ORDERS.sample(range(count), count):
@@ -91,7 +93,7 @@ class TorchRuntime:
                             weight = copies[place].weight(tensor)
                             getattr(submodules[place], kind)[name] = weight
         del originals
-        return [each.module for each in copies]
+        return [module_copy.module for module_copy in copies]
 
     def watch(self, module: Any) -> Mapping[str, Any]:
         """Return, by name, everything besides inputs and weights that affects how eager runs."""
@@ -131,14 +133,16 @@ class TorchRuntime:
         `protected` contains storage addresses that must not be overwritten (see `storages`). The
         outputs at the indices `spared` are not overwritten either.
         """
-        found = [
+        tensors = [
             (place, leaf)
             for place, leaf in enumerate(leaves(outputs))
             if type(leaf) is torch.Tensor and leaf.layout is torch.strided
         ]
-        kept = protected | self.storages(*(leaf for place, leaf in found if place in spared))
-        for _, leaf in found:
-            if leaf.untyped_storage().data_ptr() not in kept:
+        protected_storages = protected | self.storages(
+            *(leaf for place, leaf in tensors if place in spared)
+        )
+        for _, leaf in tensors:
+            if leaf.untyped_storage().data_ptr() not in protected_storages:
                 torch.empty(0, dtype=torch.uint8, device=leaf.device).set_(
                     leaf.untyped_storage()
                 ).fill_(0xFF)
@@ -153,7 +157,7 @@ class TorchRuntime:
 
     def num_bytes(self, *tensors: Any) -> int:
         """Return the total bytes of the tensors' elements."""
-        return sum(each.numel() * each.element_size() for each in tensors)
+        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
     def write_outputs(self, outputs: Any, path: Path) -> list[dict[str, Any]]:
         """Write the elements of the outputs to `path`; return their dtypes, shapes and positions.
@@ -171,20 +175,22 @@ class TorchRuntime:
         Raises:
             OutputTypeError: If an output is not a plain dense tensor or a number.
         """
-        found = list(leaves(outputs))
-        taken = []
-        for index, leaf in enumerate(found):
+        output_leaves = list(leaves(outputs))
+        excerpts = []
+        for index, leaf in enumerate(output_leaves):
             tensor = _plain(leaf, index)
-            flat = tensor.detach().reshape(-1)[excerpt_of(tensor.numel(), len(found), start, most)]
+            flat = tensor.detach().reshape(-1)[
+                excerpt_of(tensor.numel(), len(output_leaves), start, most)
+            ]
             elements = _as_bytes(flat.clone()).numpy()
-            taken.append((_dtype_name(tensor), list(tensor.shape), elements))
-        return taken
+            excerpts.append((_dtype_name(tensor), list(tensor.shape), elements))
+        return excerpts
 
     def digest(self, outputs: Any) -> list[tuple[str, tuple[int, ...], int, bool]]:
         """Return the dtype, shape, checksum and finiteness of each output."""
         return [
-            (_dtype_name(each), tuple(each.shape), self.checksum(each), _is_finite(each))
-            for each in (_plain(leaf, index) for index, leaf in enumerate(leaves(outputs)))
+            (_dtype_name(tensor), tuple(tensor.shape), self.checksum(tensor), _is_finite(tensor))
+            for tensor in (_plain(leaf, index) for index, leaf in enumerate(leaves(outputs)))
         ]
 
     def count_compilations(self) -> Callable[[], int]:

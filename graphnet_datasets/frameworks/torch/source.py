@@ -63,7 +63,9 @@ def parse_source(
     forward = _find_forward(parse_text(text, file), file)
     arguments = _read_arguments(forward, file)
     graph = _Statements(
-        file, [argument.arg for argument in arguments], [each.name for each in custom_operators]
+        file,
+        [argument.arg for argument in arguments],
+        [custom_operator.name for custom_operator in custom_operators],
     )
     outputs = graph.read(forward)
     inputs = InputMaker(metadata, shapes or {}, tuple(symbols), file)

@@ -153,8 +153,8 @@ class _Settling:
 
 
 def _module_of(kind: type) -> Any:
-    known = vars(kind).get(_MODULE)
-    return None if known is None else known()
+    module_ref = vars(kind).get(_MODULE)
+    return None if module_ref is None else module_ref()
 
 
 _TEMPORARY: Mapping[str, Any] = {

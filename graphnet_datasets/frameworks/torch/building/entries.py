@@ -40,9 +40,9 @@ def entries_of(sample: Sample) -> tuple[Operator, ...]:
         UnknownOperatorError: If an op is neither in the table nor a custom operator; the message
             names its position.
     """
-    known = _KNOWN.get(sample)
-    if known is not None:
-        return known
+    cached_entries = _KNOWN.get(sample)
+    if cached_entries is not None:
+        return cached_entries
     entries = []
     for position, op in enumerate(sample.ops):
         try:

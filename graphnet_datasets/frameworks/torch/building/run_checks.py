@@ -186,10 +186,10 @@ _threads = threading.local()
 
 def _of_this_thread(checks: SizeChecks, *, is_new: bool) -> _Live:
     """Return the memory record of this thread's current run of `checks`."""
-    known = getattr(_threads, "live", None)
-    if is_new or known is None or known[0]() is not checks:
-        known = _threads.live = (weakref.ref(checks), _Live())
-    return known[1]
+    record = getattr(_threads, "live", None)
+    if is_new or record is None or record[0]() is not checks:
+        record = _threads.live = (weakref.ref(checks), _Live())
+    return record[1]
 
 
 def _leaves(operands: Any) -> Iterator[Any]:

@@ -40,9 +40,9 @@ def find_scalars(sample: Sample) -> frozenset[int]:
     ...     (Op("torch.Tensor.size", (Ref(0), 0)), Op("operator.add", (Ref(1), 1))), ()))
     frozenset({1, 2})
     """
-    known = _KNOWN.get(sample)
-    if known is not None:
-        return known
+    cached_scalars = _KNOWN.get(sample)
+    if cached_scalars is not None:
+        return cached_scalars
     numbers = {
         index
         for index, graph_input in enumerate(sample.inputs)

@@ -217,7 +217,7 @@ class _Converter:
 
     def _add_constants(self, graph_module: torch.fx.GraphModule) -> None:
         """Add the tensors stored in a graph as inputs, which precede all operators."""
-        known: dict[str, Arg] = {}
+        constants: dict[str, Arg] = {}
         for node in graph_module.graph.nodes:
             if node.op != "get_attr":
                 continue
@@ -225,7 +225,7 @@ class _Converter:
             if isinstance(held, torch.fx.GraphModule):
                 self._add_constants(held)
             elif isinstance(held, torch.Tensor):
-                if node.target not in known:
+                if node.target not in constants:
                     if isinstance(held, FakeTensor):
                         raise self._error(
                             f"holds `{node.target}`, of which torch traced no elements. Compute it "
@@ -234,8 +234,8 @@ class _Converter:
                     binding = Binding("constant", str(node.target), held)
                     self._add_input(node, self._tensor_input(held, binding))
                     self.sources.append(held)
-                    known[str(node.target)] = self.refs[node]
-                self.refs[node] = known[str(node.target)]
+                    constants[str(node.target)] = self.refs[node]
+                self.refs[node] = constants[str(node.target)]
             else:
                 raise self._error(
                     f"holds `{node.target}` of type `{type(held).__name__}`, which is not a tensor."

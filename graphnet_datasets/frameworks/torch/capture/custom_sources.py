@@ -36,9 +36,9 @@ def find_custom_operator(target: Any) -> CustomOperator | None:
     """
     if not isinstance(target, torch._ops.OpOverload):
         return None
-    known = find_registered(target)
-    if known is not None:
-        return known
+    registered = find_registered(target)
+    if registered is not None:
+        return registered
     definition = OPDEFS.get(target._schema.name)
     if definition is None or definition._opoverload is not target:
         return None

@@ -659,8 +659,8 @@ def _quiet_dynamo() -> Iterator[None]:
 
 def _dynamo_settings(settings: Mapping[str, Any]) -> contextlib.AbstractContextManager[Any]:
     """Return a context with dynamo settings, without those that the installed torch lacks."""
-    known = {name: value for name, value in settings.items() if _has_setting(name)}
-    return torch._dynamo.config.patch(known)
+    supported = {name: value for name, value in settings.items() if _has_setting(name)}
+    return torch._dynamo.config.patch(supported)
 
 
 def _has_setting(name: str) -> bool:

@@ -212,7 +212,7 @@ class DrawingRecorder(InitialiserRecorder):
 
     def follow(self, target: torch.nn.Parameter, call: Call) -> None:
         """Apply a change to the elements drawn last for the weight, and measure them again."""
-        known = initial_statistics(target)
+        statistics = initial_statistics(target)
         drawn = self._last[1] if self._last is not None and self._last[0] is target else None
         has_tensors = any(
             isinstance(arg, torch.Tensor) for arg in (*call.args, *call.options.values())
@@ -220,8 +220,8 @@ class DrawingRecorder(InitialiserRecorder):
         if drawn is not None and not has_tensors:
             call.on(drawn)
             self.keep(target, drawn)
-        elif known is not None:  # the effect of the change is unknown
-            set_initial(target, dataclasses.replace(known, is_measured=False))
+        elif statistics is not None:  # the effect of the change is unknown
+            set_initial(target, dataclasses.replace(statistics, is_measured=False))
 
     def keep(self, target: torch.Tensor, drawn: torch.Tensor) -> None:
         """Store the statistics of drawn elements, unless the elements are all equal."""

@@ -79,7 +79,7 @@ def trace_joint(call: Call, tensors: Sequence[torch.Tensor], name: str) -> Joint
                     "graph nor a gradient of an output. Cut the graph, or leave it out."
                 )
     outputs = _keep_outputs(module, name)
-    num_forward = sum(each.kind != "gradient" for each in outputs)
+    num_forward = sum(output.kind != "gradient" for output in outputs)
     if num_forward == len(outputs):
         raise GradientError(
             f"No output of `{name}` depends on an input or weight that has a gradient."

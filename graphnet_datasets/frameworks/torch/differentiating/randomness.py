@@ -71,9 +71,9 @@ def _write_out_dropout(graph: torch.fx.Graph, node: torch.fx.Node, mask: torch.f
     assert isinstance(share, float)  # noqa: S101 - by the operator's schema
     scale = 0.0 if share == 1 else 1.0 / (1.0 - share)
     with graph.inserting_before(node):
-        kept = graph.call_function(_ATEN.mul.Tensor, (source, mask))
-        scaled = graph.call_function(_ATEN.mul.Scalar, (kept, scale))
-    for inserted in (kept, scaled):
+        masked = graph.call_function(_ATEN.mul.Tensor, (source, mask))
+        scaled = graph.call_function(_ATEN.mul.Scalar, (masked, scale))
+    for inserted in (masked, scaled):
         inserted.meta = {**_tags(node), "val": node.meta["val"][0]}
     for user in list(node.users):
         user.replace_all_uses_with(scaled if user.args[1] == 0 else mask)

@@ -52,9 +52,9 @@ def try_eager(call: Call, tensors: Sequence[torch.Tensor], name: str, seed: int)
                 if output.requires_grad
             }
             wanted = [place for place, tensor in enumerate(copies) if tensor.requires_grad]
-            found: Sequence[torch.Tensor | None] = [None]
+            gradient_list: Sequence[torch.Tensor | None] = [None]
             if tangents:
-                found = torch.autograd.grad(
+                gradient_list = torch.autograd.grad(
                     [outputs[place] for place in tangents],
                     [copies[place] for place in wanted],
                     list(tangents.values()),
@@ -66,7 +66,7 @@ def try_eager(call: Call, tensors: Sequence[torch.Tensor], name: str, seed: int)
         ) from error
     gradients = {
         place: gradient
-        for place, gradient in zip(wanted, found, strict=False)
+        for place, gradient in zip(wanted, gradient_list, strict=False)
         if gradient is not None
     }
     if not gradients:

@@ -140,14 +140,14 @@ def name_of(target: Callable[..., Any] | str) -> str:
     if isinstance(target, torch._ops.OpOverloadPacket):
         return canonical("torch.ops." + target._qualified_op_name.replace("::", "."))
     try:
-        found = _names_by_callable().get(target)
+        name = _names_by_callable().get(target)
     except TypeError:
-        found = None
-    if found is None:
+        name = None
+    if name is None:
         module = getattr(target, "__module__", None) or ""
         written = f"{module}.{getattr(target, '__name__', type(target).__name__)}"
         return canonical(_PUT_IN_PLACE.get(written, written))
-    return found
+    return name
 
 
 _PUT_IN_PLACE = {
