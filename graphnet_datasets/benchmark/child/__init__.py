@@ -1,1 +1,1 @@
-"""The child's side of a run: the only process in which a candidate's code runs."""
+"""The child side of a run: the only process in which a candidate's code runs."""

@@ -1,4 +1,4 @@
-"""One arm of a run: a callable with fresh inputs before each call and nothing stale behind it."""
+"""The arms of a run: callables that get fresh inputs before each call and hide old outputs."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from ..handover import MAX_SET
 from .outside_state import Change, OutsideState
 
 VARIATION_SETS = (1, MAX_SET)
-"""Sets on which eager is looked at before there is a candidate; the last is drawn for no call."""
+"""Input sets used to check eager before the candidate is loaded; no call draws the last one."""
 _SEEDS_COMPARED = 3
-"""Calls of the candidate after which the seed of the generators is looked at."""
+"""The number of first candidate calls after which the generators' seed is checked."""
 _Digest: TypeAlias = "list[tuple[str, tuple[int, ...], int, bool]]"
 
 
 class Workload:
-    """A sample as something to call, and its inputs in sets that calls take in turn.
+    """A sample as a callable module, with numbered input sets for its calls.
 
-    Set 0 is as the sample was recorded, with its stored elements. Set `k` is drawn with seed
-    `seed + k`, and every input that may differ does: stored integers and masks too, and weights
-    where they are inputs. Set 0 is kept; of all others, any number there is, only the latest.
-    `has_second` says that there will be a second arm (`for_candidate`), whose weights take
-    `copied_bytes` besides.
+    Set 0 is the recorded sample with its stored elements. Set `k` is drawn with seed `seed + k` and
+    varies every input that may vary, including stored integers, masks and weights that are inputs.
+    Set 0 stays in memory, and of the other sets only the latest. `has_second` reserves weights for
+    a second arm (`for_candidate`), which take `copied_bytes` more.
 
-    `written` names the inputs that the graph itself writes to, and `state` holds, by name, the
-    weights inside the module that it writes to, as they were; `note_writes` finds both.
+    `written` names the inputs that the graph writes to. `state` maps the module's weights that the
+    graph writes to their original values. `note_writes` determines both.
     """
 
     CHANGING = frozenset({"_latest"})
@@ -58,7 +57,7 @@ class Workload:
             mode=mode,
             memory_limit_bytes=memory_limit_bytes,
             trust_remote_code=trust_remote_code,
-            allow_unchecked_operators=True,  # this process is the sample's own
+            allow_unchecked_operators=True,  # this process runs nothing but the sample
             is_known_to_fit=is_known_to_fit,
         )
         self.is_fresh = True
@@ -69,8 +68,8 @@ class Workload:
             device=device,
             weights=weights,
         )
-        # Both arms' weights are copies that the framework laid out, at the same time: where memory
-        # lies, and on what pages, makes per cents of a call.
+        # The framework allocates both copies of the weights at the same time: the memory location
+        # and page size change the duration of a call by a few percent.
         drawn = self._materialize()
         num_bytes = runtime.num_bytes(*runtime.tensors_of(drawn).values())
         is_separate = memory_limit_bytes is None or 4 * num_bytes <= memory_limit_bytes
@@ -82,8 +81,8 @@ class Workload:
         self.first = self._make_inputs(0)
         self._weight_names = frozenset(
             name
-            for name, each in zip(sample.input_names, sample.inputs, strict=True)
-            if each.role in WEIGHT_ROLES
+            for name, value in zip(sample.input_names, sample.inputs, strict=True)
+            if value.role in WEIGHT_ROLES
         )
         self._latest: tuple[int, dict[str, Any]] = (0, self.first)
         self._held = runtime.tensors_of(self.module)
@@ -93,35 +92,35 @@ class Workload:
         self.constant_outputs: frozenset[int] = frozenset()
 
     def for_candidate(self) -> Workload:
-        """Return the same on a module of its own, whose weights lie elsewhere if there is room."""
-        other = copy.copy(self)
-        (other.module,) = self._spares
-        other._held = self.runtime.tensors_of(other.module)
-        return other
+        """Return a copy of the workload whose module has its own weights if memory permits."""
+        workload = copy.copy(self)
+        (workload.module,) = self._spares
+        workload._held = self.runtime.tensors_of(workload.module)
+        return workload
 
     def forget_spares(self) -> None:
-        """Let go of the weights that were copied for a second arm."""
+        """Release the weights that were copied for a second arm."""
         self._spares = []
 
     def inputs(self, index: int) -> dict[str, Any]:
-        """Return set `index`, which is not to be written to."""
+        """Return input set `index`; the caller must not write to it."""
         if index == 0:
             return self.first
         if index != self._latest[0]:
-            self._latest = (0, self.first)  # lets go of the weights before there are others
+            self._latest = (0, self.first)  # frees the old weights before allocating new ones
             self._latest = (index, self._make_inputs(index))
         return self._latest[1]
 
     def forget_inputs(self) -> None:
-        """Let go of all inputs; there are no more calls after this."""
+        """Release all inputs; no calls are possible afterwards."""
         self.first = {}
         self._latest = (0, self.first)
 
     def arguments(self, index: int, *, are_all_copies: bool = False) -> dict[str, Any]:
-        """Return set `index` with copies of all that a call may write to, and restore the state.
+        """Return copies of input set `index` for a call, and restore the state.
 
-        Weights that the graph does not write to are handed over as they are unless `are_all_copies`
-        is true: they may fill most of the memory.
+        Weights that the graph does not write to are passed without a copy, since they may fill most
+        of the memory. `are_all_copies` copies them as well.
         """
         for name, pristine in self.state.items():
             self.runtime.restore(self._held[name], pristine)
@@ -133,17 +132,17 @@ class Workload:
         }
 
     def note_writes(self) -> None:
-        """Call the module once and remember what it wrote to.
+        """Call the module once and record what it writes to.
 
-        By checksums: torch counts the writes to a tensor, but some operators, such as batch_norm
-        with its running statistics, write past the count.
+        Writes are detected by checksums: torch's version counter misses some operators, such as
+        batch_norm with its running statistics.
         """
         before = self._checksums()
         arguments = self.arguments(0)
         self.runtime.seed(self.seed)
         self.module(**arguments)
         self.checksums = self._checksums()
-        touched = {name for name, each in self.checksums.items() if each != before[name]}
+        touched = {name for name, checksum in self.checksums.items() if checksum != before[name]}
         self.state = {}
         self.written = tuple(
             name
@@ -160,37 +159,36 @@ class Workload:
             self.state = {name: fresh[name] for name in self._held if name in touched}
 
     def note_variation(self) -> bool:
-        """Call the module on other sets; return whether its outputs follow its inputs.
+        """Call the module on other input sets; return whether its outputs depend on its inputs.
 
-        Where eager cannot take integers and masks that were drawn anew (it raises, or gives other
-        shapes or more that is not finite), they are as recorded in all sets, which `is_fresh`
-        denies.
+        Eager may not support redrawn integers and masks: it raises, or returns other shapes or more
+        non-finite elements. In this case all sets use the recorded values, and `is_fresh` is False.
         """
         first = self._digest(0)
         others = self._digests(is_fresh=True)
         if others is None or not all(_is_alike(first, other) for other in others):
             recorded = self._digests(is_fresh=False)
-            if others is None or (recorded and all(_is_alike(first, each) for each in recorded)):
+            if others is None or (recorded and all(_is_alike(first, item) for item in recorded)):
                 others = recorded
             else:
-                self.is_fresh = True  # shapes follow the elements anyway
+                self.is_fresh = True  # shapes depend on the elements in any case
         self._latest = (0, self.first)
         if others is None or any(len(other) != len(first) for other in others):
             return True
         self.constant_outputs = frozenset(
             place
-            for place, each in enumerate(first)
-            if all(other[place] == each for other in others)
+            for place, item in enumerate(first)
+            if all(other[place] == item for other in others)
         )
         return not first or len(self.constant_outputs) < len(first)
 
     def _digests(self, *, is_fresh: bool) -> list[_Digest] | None:
-        """Return the digests on `VARIATION_SETS`, or None where eager raises."""
+        """Return the digests on `VARIATION_SETS`, or None if eager raises."""
         self.is_fresh = is_fresh
         self._latest = (0, self.first)
         try:
             return [self._digest(index) for index in VARIATION_SETS]
-        except Exception:  # whatever an operator raises that cannot take such elements
+        except Exception:  # operators may raise any type for unsupported elements
             return None
 
     def _digest(self, index: int) -> _Digest:
@@ -202,11 +200,11 @@ class Workload:
 
     @property
     def is_writing(self) -> bool:
-        """Whether the graph changes what it is given: a second call differs from the first."""
+        """Whether the graph writes to its inputs or weights, so that calls affect later calls."""
         return bool(self.written or self.state)
 
     def find_changed_weight(self) -> str | None:
-        """Return the name of a weight that has changed although eager does not write to it."""
+        """Return the name of a weight that changed although eager does not write to it, or None."""
         now = self._checksums()
         for name, checksum in self.checksums.items():
             if name not in self.written and name not in self.state and checksum != now[name]:
@@ -214,21 +212,21 @@ class Workload:
         return None
 
     def _checksums(self) -> dict[str, int]:
-        weights = {name: each for name, each in self.first.items() if name in self._weight_names}
+        weights = {name: value for name, value in self.first.items() if name in self._weight_names}
         return {
             name: self.runtime.checksum(tensor)
             for name, tensor in {**weights, **self._held}.items()
         }
 
     def effects(self, arguments: Mapping[str, Any]) -> list[Any]:
-        """Return what the graph has written to besides its outputs: they are judged as well."""
+        """Return the tensors that the graph wrote to besides its outputs; these are judged too."""
         return [
             *(arguments[name] for name in self.written),
             *(self._held[name] for name in self.state),
         ]
 
     def find_foreign_write(self, arguments: Mapping[str, Any], index: int) -> str | None:
-        """Return the name of an input that was written to although eager leaves it as it is."""
+        """Return the name of an input that was written to, unlike under eager, or None."""
         for name, value in arguments.items():
             pristine = self.inputs(index)[name]
             if name not in self.written and not self.runtime.is_equal(value, pristine):
@@ -236,7 +234,7 @@ class Workload:
         return None
 
     def protected(self) -> set[int]:
-        """Return the memory that must not be overwritten when an output is thrown away."""
+        """Return the storages that must not be overwritten when outputs are discarded."""
         return self.runtime.storages(
             *self._held.values(),
             *self.first.values(),
@@ -244,11 +242,12 @@ class Workload:
 
 
 class Arm:
-    """A callable that is given fresh inputs before each call (`prepare`), outside the clock.
+    """A callable that receives fresh inputs before each call (`prepare`), outside the timed window.
 
-    Its outputs are overwritten before the next call of either arm (`discard`), so that whoever
-    returns memory without writing to it finds no answer there. Those that eager gives alike for all
-    inputs are spared: a compiler may have folded them, and hold the only copy.
+    The outputs are overwritten before the next call of either arm (`discard`). A candidate that
+    returns memory without writing to it therefore never returns an old answer. Outputs that are
+    constant under eager are not overwritten: a compiler may have folded them and hold the only
+    copy.
     """
 
     CHANGING = frozenset({"_arguments", "_outputs", "_set_index", "_captured"})
@@ -262,10 +261,10 @@ class Arm:
         self._captured: Any = None
 
     def capture(self) -> None:
-        """Put the call into a CUDA graph; from now on it is replayed (see torch's `cuda_graphs`).
+        """Capture the call in a CUDA graph and replay it from now on (see torch's `cuda_graphs`).
 
         Raises:
-            RuntimeError: it cannot be captured.
+            RuntimeError: the call cannot be captured.
         """
         workload = self._workload
         self._captured = workload.runtime.capture(
@@ -273,13 +272,13 @@ class Arm:
         )
 
     def release(self) -> None:
-        """Go back to plain calls."""
+        """Return to calls without a CUDA graph."""
         self._captured = None
 
     def prepare(self, set_index: int, draw: int = 0) -> None:
-        """Copy the inputs of the next call, and seed the generators for it.
+        """Copy the inputs of the next call and seed the generators.
 
-        Calls on the same inputs have other seeds where they have other numbers of a `draw`.
+        Calls on the same inputs use different seeds if they have different values of `draw`.
         """
         self.discard()
         self._set_index = set_index
@@ -290,36 +289,37 @@ class Arm:
         self._workload.runtime.seed(self._workload.seed + set_index + draw)
 
     def __call__(self) -> None:
-        """Call it on the inputs laid out; this is what a clock is held to."""
+        """Call the arm on the prepared inputs; this is the timed part."""
         if self._captured is None:
             self._outputs = self._call(**self._arguments)
         else:
             self._outputs = self._captured()
 
     def results(self) -> Any:
-        """Return the outputs of the last call and, behind them, what else the graph wrote to."""
+        """Return the outputs of the last call and any other tensors that the graph wrote to."""
         effects = self._workload.effects(self._arguments)
         return (self._outputs, effects) if effects else self._outputs
 
     def discard(self) -> None:
-        """Throw the outputs of the last call away."""
+        """Overwrite and release the outputs of the last call."""
         if self._outputs is not None:
             runtime = self._workload.runtime
-            kept = self._protected | runtime.storages(*self._arguments.values())
-            runtime.poison(self._outputs, kept, self._workload.constant_outputs)
+            preserved = self._protected | runtime.storages(*self._arguments.values())
+            runtime.poison(self._outputs, preserved, self._workload.constant_outputs)
         self._outputs = None
         self._arguments = {}
 
     def find_foreign_write(self) -> str | None:
-        """Return the name of an input that the last call wrote to and eager does not."""
+        """Return the name of an input that the last call, unlike eager, wrote to, or None."""
         return self._workload.find_foreign_write(self._arguments, self._set_index)
 
 
 class WatchedArm(Arm):
-    """The candidate's arm: state of the process that its calls change is noted, or restored.
+    """The candidate's arm, which records or restores process state that its calls change.
 
-    The first calls are looked at one by one, all of them together at the end (`find_changes`). With
-    `restores` each call is, and eager never runs in a state that a candidate has left.
+    The state is checked after each of the first calls, and after all calls together
+    (`find_changes`). With `restores` it is checked and restored after every call, so that eager
+    never runs in a state that the candidate left behind.
     """
 
     CHANGING = Arm.CHANGING | {"_num_calls", "_changes"}
@@ -338,13 +338,13 @@ class WatchedArm(Arm):
         self._changes: dict[str, Change] = {}
 
     def prepare(self, set_index: int, draw: int = 0) -> None:
-        """Lay out the inputs of the next call, and remember the seed that it begins with."""
+        """Prepare the inputs of the next call and record the seed at its start."""
         super().prepare(set_index, draw)
         if self._num_calls < _SEEDS_COMPARED:
             self._outside.renew("seed")
 
     def look_at_state(self) -> None:
-        """Note changes that the last call made, and undo them if this arm restores the state."""
+        """Record state changes of the last call, and undo them if this arm restores the state."""
         if self._num_calls < _SEEDS_COMPARED:
             self._note(self._outside.undo(("seed",)))
         if self._restores:
@@ -352,7 +352,7 @@ class WatchedArm(Arm):
         self._num_calls += 1
 
     def find_changes(self) -> list[Change]:
-        """Restore the state after all calls, and return the changes that they made."""
+        """Restore the state after all calls and return the changes that the calls made."""
         self._note(self._outside.undo())
         return list(self._changes.values())
 
@@ -362,7 +362,7 @@ class WatchedArm(Arm):
 
 
 def _is_alike(first: _Digest, other: _Digest) -> bool:
-    """Tell whether outputs differ in their elements at most, and none is less finite."""
+    """Return whether outputs differ at most in their elements, without new non-finite elements."""
     return len(first) == len(other) and all(
         (one[0], one[1]) == (two[0], two[1]) and (two[3] or not one[3])
         for one, two in zip(first, other, strict=True)

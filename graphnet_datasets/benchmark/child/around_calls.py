@@ -1,9 +1,9 @@
-"""What happens around every call that is timed, whichever arm's and in whichever process.
+"""Work around every timed call, the same for each arm and process.
 
-It shows in the times. A call that follows another at once finds the threads of the pool awake and
-the caches full of its own code; after half a millisecond of something else it takes 5 to 15 %
-longer, and where memory has been taken meanwhile up to three times as long. So one piece of code
-lays out inputs and looks at outputs for all arms: for pairs, for eager alone, and in turns.
+This work affects the times. A call directly after another finds the threads of the pool awake and
+its code in the caches. After half a millisecond of other work it takes 5 to 15 % longer, and up to
+three times as long if memory was allocated meanwhile. The same code therefore prepares inputs and
+inspects outputs for all arms: for pairs, for eager alone and in turns.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .arms import Arm
 from .kept_outputs import Outputs
 
 _urandom = os.urandom
-"""Held here, and drawn from for each call: what has a state could be read, and foreseen."""
+"""Bound at import and read for each call: a generator with state could be read and predicted."""
 
 
 class AroundCalls:
-    """Lays out inputs before each call of an arm, and looks at its outputs after it."""
+    """Prepare inputs before each call of an arm and inspect the outputs after it."""
 
     CHANGING = frozenset({"_drawn", "_set_index"})
 
@@ -42,11 +42,12 @@ class AroundCalls:
         self._set_index = 0
 
     def before_each(self, arm: str, pair: int) -> None:
-        """Lay out inputs that nothing could have known before; all arms' outputs are gone."""
-        for each in self._arms.values():
-            each.discard()
+        """Prepare unpredictable inputs; the outputs of all arms are discarded first."""
+        for other in self._arms.values():
+            other.discard()
         if self._stamps is not None and pair >= 0:
-            # From here to the call there are inputs that work could be done on ahead of the clock.
+            # The inputs exist from here on, so a candidate could work on them before the clock
+            # starts.
             self._stamps.wait_for_room()
             self._stamps.send(self._stamps.encode(f"{LAYOUT}{arm} {pair}"))
         self._set_index = self._choose_set(arm, pair)
@@ -54,15 +55,15 @@ class AroundCalls:
         self._check_harness()
 
     def after_each(self, arm: str, pair: int, result: Any) -> None:
-        """Look at the outputs of a timed call, and at the inputs that it may have written to."""
+        """Inspect the outputs of a timed call and the inputs that it may have written to."""
         del result
         self._look(arm, pair, draw_below(MAX_SET))
 
     def _look(self, arm: str, pair: int, start: int | None) -> tuple[Outputs, str | None]:
         """Return an excerpt of a timed call's outputs, and the name of an input that it wrote to.
 
-        The kernel notes the hash of the excerpt: whatever is done for the outputs after the call
-        has ended is done before that moment, and what is handed over has to have that hash.
+        The kernel records the hash of the excerpt. Any work on the outputs after the call must be
+        finished by that moment, because the outputs handed over must match the hash.
         """
         self._check_harness()
         if pair < 0:
@@ -74,7 +75,7 @@ class AroundCalls:
         return excerpt, self._arms[arm].find_foreign_write()
 
     def _choose_set(self, arm: str, pair: int) -> int:
-        """Return the number of a set of inputs, another one each time."""
+        """Return the number of the next input set; it differs each time."""
         del arm, pair
         while (number := draw_set(self._num_sets)) in self._drawn:
             pass
@@ -89,10 +90,10 @@ class AroundCalls:
 
 
 def draw_set(num_sets: int) -> int:
-    """Return the number of a set of inputs, beyond the first, that cannot be foreseen."""
+    """Return an unpredictable number of an input set other than set 0."""
     return num_sets + draw_below(MAX_SET - num_sets)
 
 
 def draw_below(number: int) -> int:
-    """Return a whole number from 0 to `number` - 1 out of the system's source."""
+    """Return an integer from 0 to `number` - 1 from the system's random source."""
     return int.from_bytes(_urandom(8), "little") % number

@@ -1,7 +1,7 @@
-"""Clocks, heat and throttling of a GPU at one moment, as its driver tells them (NVML).
+"""Clocks, temperature and throttling of a GPU, as reported by its driver (NVML).
 
-Two runs of one kernel differ by a third where the second was throttled, and nothing in their times
-says so. The driver is asked before and after the timed calls, outside them; it starts no context.
+Two runs of one kernel can differ by a third if the second was throttled, which its times do not
+show. The driver is queried before and after the timed calls; this creates no CUDA context.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ THROTTLE_REASONS: Mapping[int, str] = {
 """The bits of `nvmlDeviceGetCurrentClocksEventReasons`, by their names in NVML."""
 
 HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting"})
-"""Reasons for lower clocks that say nothing of the load: no work, or clocks fixed on purpose."""
+"""Clock reductions that do not indicate load: an idle GPU, or clocks fixed by the user."""
 
 
 def read_device_state(device: str, nvml: Any = None) -> dict[str, Any] | None:
-    """Return the state of a GPU by the fields of `DEVICE_STATE_FIELDS`.
+    """Return the state of a GPU with the fields of `DEVICE_STATE_FIELDS`.
 
-    None where `device` is no GPU, where `nvidia-ml-py` (`pynvml`) is not installed, or where the
-    driver cannot be reached; a single figure that the driver does not give is None. `nvml` is the
-    module to ask, `pynvml` by default.
+    Returns None if `device` is not a GPU, if `nvidia-ml-py` (`pynvml`) is not installed or if the
+    driver is unreachable. A value that the driver does not provide is None. `nvml` is the module to
+    query, `pynvml` by default.
 
     >>> read_device_state("cpu") is None
     True
@@ -67,7 +67,7 @@ def read_device_state(device: str, nvml: Any = None) -> dict[str, Any] | None:
 
 
 def is_throttled(state: Mapping[str, Any] | None) -> bool:
-    """Tell whether power or heat held the clocks down.
+    """Return whether power or temperature limits reduced the clocks.
 
     >>> is_throttled({"throttle_reasons": ["gpu_idle", "sw_power_cap"]}), is_throttled(None)
     (True, False)
@@ -85,7 +85,7 @@ def name_reasons(bits: int) -> list[str]:
 
 
 def _throttle_reasons(nvml: Any, handle: Any) -> list[str] | None:
-    # Two names of one call: drivers before 535 have the older one only.
+    # Drivers before 535 provide only the older name of this call.
     for name in ("EventReasons", "ThrottleReasons"):
         ask = getattr(nvml, f"nvmlDeviceGetCurrentClocks{name}", None)
         bits = None if ask is None else _ask(nvml, lambda ask=ask: ask(handle))

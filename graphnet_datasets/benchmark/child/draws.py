@@ -1,4 +1,4 @@
-"""Repeated calls of an arm on the same inputs with other seeds, for graphs that draw."""
+"""Repeated calls of an arm on the same inputs with different seeds, for random graphs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .around_calls import draw_below, draw_set
 
 
 def choose_draws(plan: DrawPlan, sizes: list[int], num_sets: int) -> DrawnCalls | None:
-    """Return the calls by which outputs of `sizes` elements are judged; None without any.
+    """Return the calls by which random outputs of `sizes` elements are judged, or None.
 
-    Their inputs are a set that no earlier call had, as far as chance allows.
+    Their input set is random, so an earlier call is unlikely to have used it.
     """
     count = plan.count(sizes)
     if count == 0:
@@ -31,7 +31,7 @@ def hand_over_draws(
 ) -> None:
     """Call an arm repeatedly, write its outputs to `path` and send a message `name` about them.
 
-    The message lacks a description where dtypes or shapes differ from call to call.
+    The message contains no description if dtypes or shapes differ between calls.
 
     Raises:
         OutputTypeError: an output is not a plain dense tensor or a number.

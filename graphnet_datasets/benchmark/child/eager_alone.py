@@ -1,4 +1,4 @@
-"""Eager in a process without a candidate: its outputs, its times, and its outputs in float64."""
+"""Eager in a process without a candidate: its outputs, its times and its outputs in float64."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .turnstile import Turnstile
 
 
 def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
-    """Run eager alone: its outputs on the sets of inputs, its times, and in float64 at last."""
+    """Run eager alone: compute its outputs on the input sets, time it, then run it in float64."""
     workload = load_workload(job, directory)
     runtime = workload.runtime
     turnstile = Turnstile(job, reporter)
@@ -91,12 +91,12 @@ def _time(job: WorkerJob, arm: Arm, workload: Workload, reporter: Reporter) -> N
 
 
 def _run_oracle(workload: Workload, reporter: Reporter, directory: Path) -> None:
-    """Hand over the outputs of the first call in float64; that there are none is not a failure."""
+    """Hand over the outputs of the first call in float64; a graph without them is not a failure."""
     sample = read_sample(directory)
     try:
         outputs = module(sample.framework, "oracle").float64_outputs(workload, sample)
         if outputs is not None:
             described = workload.runtime.write_outputs(outputs, directory / ORACLE)
             reporter.send({f"outputs {ORACLE}": described})
-    except Exception as error:  # whatever an operator raises that has no float64
+    except Exception as error:  # operators without float64 may raise any type
         reporter.send({"oracle_problem": describe_error(error)})

@@ -1,8 +1,8 @@
-"""Whether a candidate has replaced a part of the harness that times and reports it.
+"""Detection of candidates that replace parts of the harness that times and reports them.
 
-The candidate runs in the process that times it, so it can reach every function of the harness by
-its name, and every object of it through the garbage collector. What is there after its run is
-compared with what was there before it was imported, and before it was first called.
+A candidate runs in the process that times it. It can reach every function of the harness by name
+and every object through the garbage collector. The harness after the run is therefore compared with
+the harness before the candidate was imported and before its first call.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _MODULES: set[str] = set()
 
 
 def prepare_snapshots() -> None:
-    """Remember the modules of the harness that are there, for the processes that this one forks.
+    """Record the harness modules present now, for the processes that this process forks.
 
-    Their snapshots then look at those alone that were imported since. To look through all takes
-    some ten milliseconds, and in a process that was just forked three times as long.
+    Snapshots in the forks then inspect only modules imported since. Inspecting all of them takes
+    some ten milliseconds, and three times as long in a newly forked process.
     """
     _BEFORE.update(_definitions(_MODULES))
     _MODULES.update(sys.modules)
 
 
 class HeldObjects:
-    """Remembers what objects of the harness are made of.
+    """Record the attributes of harness objects.
 
-    It has slots, so that nobody can give it methods of its own.
+    The class has slots, so that a candidate cannot add methods to an instance.
     """
 
     __slots__ = ("_held",)
@@ -58,21 +58,21 @@ class HeldObjects:
         self._held: list[tuple[object, type, dict[str, _Parts]]] = []
 
     def hold(self, *objects: object) -> None:
-        """Remember what objects of the harness are made of from now on.
+        """Record the attributes of harness objects as they are now.
 
-        What their class names in `CHANGING` may become something else.
+        Attributes named in `CHANGING` of their class may change.
         """
-        self._held += [(each, type(each), _attributes(each)) for each in objects]
+        self._held += [(instance, type(instance), _attributes(instance)) for instance in objects]
 
     def find_changed(self) -> str | None:
-        """Return the name of an attribute of what is held that is another one now, or None.
+        """Return the name of a recorded attribute that has changed, or None.
 
-        It takes some tens of microseconds: time for a look around each call.
+        Takes some tens of microseconds, so it can run around each call.
         """
-        for each, kind, before in self._held:
-            if type(each) is not kind:
+        for instance, kind, before in self._held:
+            if type(instance) is not kind:
                 return f"{kind.__name__}.__class__"
-            attributes = _attributes(each)
+            attributes = _attributes(instance)
             for name in sorted(before.keys() | attributes.keys()):
                 if before.get(name) != attributes.get(name):
                     return f"{kind.__name__}.{name}"
@@ -80,7 +80,7 @@ class HeldObjects:
 
 
 class HarnessSnapshot(HeldObjects):
-    """Remembers functions and constants of the harness as well, as they were when it was made.
+    """Record functions and constants of the harness in addition to objects.
 
     >>> snapshot = HarnessSnapshot()
     >>> snapshot.find_replaced() is None
@@ -94,7 +94,7 @@ class HarnessSnapshot(HeldObjects):
         self._before = {**_BEFORE, **dict(_definitions(_MODULES))}
 
     def find_replaced(self) -> str | None:
-        """Return the name of a function, constant or attribute that is another one now, or None."""
+        """Return the name of a function, constant or attribute that has been replaced, or None."""
         now = dict(_definitions())
         for place, function in self._before.items():
             if now.get(place) != function:
@@ -103,7 +103,7 @@ class HarnessSnapshot(HeldObjects):
 
 
 def _attributes(held: object) -> dict[str, _Parts]:
-    """Return what identifies the attributes of an object, and those of what it has them in."""
+    """Return identity fingerprints of an object's attributes and of their items."""
     changing = getattr(type(held), "CHANGING", frozenset())
     return {
         name: (id(value), *map(id, _items(value)))
@@ -119,7 +119,7 @@ def _items(value: Any) -> Iterable[Any]:
 
 
 def _definitions(known: Container[str] = ()) -> Iterator[tuple[_Place, _Parts]]:
-    """Yield what the modules of the harness define that are not `known`, and what it is lent."""
+    """Yield fingerprints of the definitions of harness modules not in `known`, and of `_LENT`."""
     for name, module in list(sys.modules.items()):
         if (
             name not in known
@@ -137,7 +137,7 @@ def _definitions(known: Container[str] = ()) -> Iterator[tuple[_Place, _Parts]]:
 
 
 def _of(module: str, attribute: str, value: Any) -> Iterator[tuple[_Place, _Parts]]:
-    """Yield what identifies a function, or a class and its methods, of a module."""
+    """Yield identity fingerprints of a function, or of a class and its methods."""
     if isinstance(value, type):
         yield (module, attribute), (id(value),)
         if value.__module__ == module:
@@ -151,6 +151,6 @@ def _of(module: str, attribute: str, value: Any) -> Iterator[tuple[_Place, _Part
 
 
 def _identity(function: Any) -> _Parts:
-    """The code as well: a function's can be exchanged in place."""
+    """Return an identity fingerprint with the code object, which can be replaced in place."""
     parts = (function, getattr(function, "__code__", None), getattr(function, "__defaults__", None))
     return tuple(map(id, parts))

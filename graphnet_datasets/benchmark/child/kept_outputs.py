@@ -1,4 +1,4 @@
-"""Excerpts of outputs that are kept until the end, in memory that is set aside for them."""
+"""Storage for excerpts of outputs until the end of a run, in memory allocated in advance."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from ...frameworks.outputs import MAX_EXCERPT
 from ..handover import MAX_JUDGED, MAX_OUTPUTS
 
 KEPT_BYTES = 256 * 2**20
-"""Whole outputs that are held until the end; where they take more, those of one call."""
+"""The limit of whole outputs stored until the end. If they take more, those of one call are stored.
+"""
 MIN_KEPT = 16
-"""Calls of which excerpts are kept, and judged, however long they take."""
+"""The minimum number of calls whose excerpts are stored and judged, however long this takes."""
 
 Outputs: TypeAlias = list[tuple[str, list[int], Any]]
-"""Dtype, shape and elements, as bytes, of each output of a call."""
+"""The dtype, shape and elements, as bytes, of each output of a call."""
 
 
 class KeptOutputs:
-    """Room for the outputs of `most` calls of at most `num_bytes` each.
+    """Storage for the outputs of `most` calls of at most `num_bytes` bytes each.
 
-    What is kept where it lies is memory that the next call does not get: each finds a heap that has
-    grown by one excerpt, and in it other pages, on which small calls take up to three times as
-    long. So an excerpt is copied to a place of its own, and its memory is free as after any call.
+    An output that stays allocated is memory that the next call cannot reuse. The heap would grow by
+    one excerpt per call and small calls would use new pages, which makes them up to three times as
+    slow. An excerpt is therefore copied to preallocated storage and its memory is freed as after
+    any call.
 
     >>> kept = KeptOutputs(2, 8)
     >>> kept.put(1, [("uint8", [3], b"abc"), ("uint8", [1], b"d")])
@@ -38,9 +40,9 @@ class KeptOutputs:
         self._room = memoryview(bytearray(most * num_bytes))
 
     def put(self, place: int, outputs: Outputs) -> Outputs:
-        """Return the outputs with their elements at `place`, or in copies where they do not fit.
+        """Return the outputs with their elements stored at `place`, or in copies if too large.
 
-        Beyond the last place it is the first one's turn again.
+        `place` wraps around after the last place.
         """
         begin = place % self._most * self._num_bytes
         end = begin + self._num_bytes
@@ -58,7 +60,7 @@ class KeptOutputs:
 
 
 def most_kept(outputs: Sequence[Any]) -> int:
-    """Return of how many calls excerpts of such outputs can be held, and handed over."""
-    num_bytes = min(sum(memoryview(each).nbytes for each in outputs), 8 * MAX_EXCERPT)
+    """Return the number of calls whose excerpts can be stored and handed over."""
+    num_bytes = min(sum(memoryview(elements).nbytes for elements in outputs), 8 * MAX_EXCERPT)
     most = min(MAX_OUTPUTS // max(1, len(outputs)), KEPT_BYTES // max(1, num_bytes))
     return max(MIN_KEPT, min(MAX_JUDGED, most))

@@ -1,8 +1,8 @@
-"""State of the process outside a graph that a candidate may change.
+"""Process state outside of a graph that a candidate may change.
 
-Each entry of the table reads a part of that state and restores it. A part of a framework counts
-where that framework is imported. What cannot be restored, such as functions that run at exit, is
-reported alone.
+Each entry of the table reads and restores one part of the state. Entries of a framework apply only
+if the framework is imported. State that cannot be restored, such as functions that run at exit, is
+only reported.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ ALL_KINDS: frozenset[Kind] = frozenset({"process", "seed", "collector"})
 Restore: TypeAlias = Callable[[Any], object]
 
 _LIMIT = 120
-"""Characters of a value in a report."""
+"""The maximum length of a value in a report."""
 _LEAST_NORMAL, _HALF = sys.float_info.min, 0.5
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Entry:
-    """One part of the state: its name, how it is read, and how it is restored if it can be.
+    """One part of the state: its name, its getter and, if it can be restored, its setter.
 
-    `module` has to be imported for it to exist. The harness itself sets a "seed" before each call,
-    and pauses the "collector" while it measures. `is_private` keeps values out of reports.
+    The entry applies only if `module` is imported. The harness itself sets a "seed" before each
+    call and pauses the "collector" while measuring. `is_private` excludes values from reports.
     """
 
     name: str
@@ -48,19 +48,19 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """One part of the state whose value has changed."""
+    """A part of the state whose value has changed."""
 
     name: str
     before: str
     after: str
 
     def to_json(self) -> list[str]:
-        """Return name and values, as the parent reads them."""
+        """Return the name and both values, in the form that the parent reads."""
         return [self.name, self.before, self.after]
 
 
 class OutsideState:
-    """The state of this process at one moment.
+    """A snapshot of the state of this process.
 
     >>> state = OutsideState()
     >>> warnings.simplefilter("ignore", ResourceWarning)
@@ -74,14 +74,14 @@ class OutsideState:
         self._before = {entry.name: value for entry, value in _read()}
 
     def renew(self, kind: Kind) -> None:
-        """Compare parts of this kind with their present values from now on."""
+        """Use the present values of this kind of state for later comparisons."""
         self._before.update((entry.name, value) for entry, value in _read({kind}))
 
     def undo(self, kinds: Collection[Kind] = ("process",)) -> list[Change]:
-        """Restore each part that has changed, and return the changes."""
+        """Restore each part that has changed and return the changes."""
         changes = []
         for entry, value in _read(kinds):
-            if entry.name not in self._before:  # a module that was imported since
+            if entry.name not in self._before:  # its module was imported after the snapshot
                 self._before[entry.name] = value
                 continue
             before = self._before[entry.name]
@@ -89,10 +89,10 @@ class OutsideState:
                 continue
             changes.append(_describe(entry, before, value))
             if entry.restore is not None:
-                # What refuses to be restored is as it is: it was reported.
+                # State that cannot be restored stays changed; the change is reported.
                 with contextlib.suppress(Exception):
                     entry.restore(before)
-            # Compared with the present value from here on where nothing can bring it back.
+            # Later comparisons use this value, because it may not have been restored.
             self._before[entry.name] = entry.read()
         return changes
 
@@ -150,7 +150,7 @@ def _find(module: str, path: str) -> Any:
 
 
 def _pair(module: str, name: str, getter: str, setter: str) -> Entry:
-    """Return the entry of a getter and a setter."""
+    """Return the entry of a getter and setter pair."""
     return Entry(
         f"{module}.{name}",
         lambda: _call(module, getter),
@@ -178,7 +178,7 @@ def _restore_environment(before: Mapping[str, str]) -> None:
 
 def _restore_filters(before: tuple[Any, ...]) -> None:
     warnings.filters[:] = before  # type: ignore[index]
-    warnings.simplefilter("default", append=True)  # any change makes the module forget its cache
+    warnings.simplefilter("default", append=True)  # any change invalidates the module's cache
     warnings.filters.pop()  # type: ignore[attr-defined]
 
 
@@ -223,7 +223,7 @@ def _read_anomaly() -> tuple[bool, bool]:
 
 
 _GUARDS: list[Any] = []
-"""Guards that keep inference mode as it was: it ends with its guard."""
+"""Guards that keep inference mode restored: the mode ends when its guard is destroyed."""
 
 
 def _restore_inference_mode(before: bool) -> None:
@@ -255,7 +255,7 @@ def _restore_hooks(before: Mapping[str, tuple[Any, ...]]) -> None:
 
 
 def _stack(kind: str, path: str) -> Entry:
-    """Return the entry of the modes of a kind, whose last one the function at `path` pops."""
+    """Return the entry of a stack of modes; the function at `path` pops its last mode."""
 
     def read() -> int:
         return _find("torch", f"_C._len_torch_{kind}_stack")()
@@ -294,7 +294,7 @@ def _read_paddle_flags() -> dict[str, Any]:
     paddle = _module("paddle")
     flags: dict[str, Any] = {}
     for name in _PADDLE_FLAGS:
-        with contextlib.suppress(Exception):  # not every build has each of them
+        with contextlib.suppress(Exception):  # not every build has all flags
             flags |= paddle.get_flags([name])
     return flags
 

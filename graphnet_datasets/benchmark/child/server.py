@@ -1,4 +1,4 @@
-"""The fork server of a framework: imports what every job needs, then forks a process for each."""
+"""The fork server of a framework: imports what every job needs, then forks a process per job."""
 
 import contextlib
 import json
@@ -16,16 +16,16 @@ from .worker import work
 
 
 def main() -> None:
-    """Prepare what jobs need, and serve them."""
+    """Prepare the imports for jobs and serve the jobs."""
     with not_collecting():
         seldom = prepare()
     serve(work, seldom)
 
 
 def prepare() -> tuple[str, ...]:
-    """Import the framework and, of the compilers of this library, those that are wanted.
+    """Import the framework and the requested compilers of this library.
 
-    Returns the modules that some jobs import besides.
+    Returns additional modules that some jobs import.
     """
     framework = os.environ[FRAMEWORK_VARIABLE]
     wanted = {name for name in os.environ.get(COMPILERS_VARIABLE, "").split(",") if name}
@@ -37,12 +37,12 @@ def prepare() -> tuple[str, ...]:
     is_all_known = bool(wanted) and wanted <= known.keys()
     compilers = [known[name].load() for name in sorted(wanted & known.keys() or known.keys())]
     seldom = module(framework, "runtime").import_all(
-        # What somebody else's compiler is built on is not known before it is loaded.
-        with_compiler=not is_all_known or any(each.uses_framework_compiler for each in compilers)
+        # The requirements of a third-party compiler are unknown before it is loaded.
+        with_compiler=not is_all_known or any(cls.uses_framework_compiler for cls in compilers)
     )
     for compiler in compilers:
         if compiler.name in wanted and compiler.is_available()[0]:
-            with contextlib.suppress(CompilerError):  # the job that looks at it says so
+            with contextlib.suppress(CompilerError):  # the inspecting job reports it
                 compiler(json.loads(os.environ.get(OPTIONS_VARIABLE) or "{}"))
                 compiler.prepare()
     prepare_blocks()

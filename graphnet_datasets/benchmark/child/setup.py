@@ -1,4 +1,4 @@
-"""What the jobs of a worker begin with: the workload, the clock, a look at eager by itself."""
+"""Common setup of a worker's jobs: the workload, the clock and first timings of eager."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_workload(
     sample: Sample | None = None,
     make_workload: Callable[..., Workload] = Workload,
 ) -> Workload:
-    """Return the sample of a job, ready to be called; `sample` replaces the stored one."""
+    """Load the sample of a job as a workload; `sample` replaces the stored one."""
     if sample is None:
         sample = read_sample(directory)
     runtime = make_runtime(sample.framework, job.device, job.threads)
@@ -56,11 +56,11 @@ def time_eager_first(
     lay_out: Callable[[], object] | None = None,
     copied_bytes: int = 0,
 ) -> None:
-    """Time a few calls of eager before there is a candidate; report them and its peak memory.
+    """Time a few calls of eager before the candidate is loaded; report them and the peak memory.
 
-    `copied_bytes` are not eager's own. The calls are stamped as well: no code but ours has run, so
-    they show what a stamp takes, and what it takes to lay out the inputs of a call, which `lay_out`
-    does (default: those of set 0).
+    `copied_bytes` is subtracted from the peak, since it does not belong to eager. The calls are
+    also stamped. No foreign code has run yet, so the stamps show the cost of a stamp, and of
+    preparing inputs with `lay_out` (default: those of set 0).
     """
     first: list[Reading] = []
     if lay_out is None:
@@ -108,11 +108,11 @@ def make_clock(job: WorkerJob, runtime: Runtime) -> Clock:
 
 
 def waiting_for(compiler: Compiler, clock: Clock) -> Clock:
-    """Return the clock, or on a CPU one that waits for the compiler's own runtime as well."""
+    """Return the clock; on a CPU, it also waits for the compiler's own runtime."""
     has_own_wait = type(compiler).synchronize is not Compiler.synchronize
     return WallClock(compiler.synchronize) if has_own_wait and clock.name == _CPU_CLOCK else clock
 
 
 def evictor_for(job: WorkerJob) -> Callable[[], None] | None:
-    """Return what empties the caches before each call, None where they stay warm."""
+    """Return a function that evicts the caches before each call, or None for warm caches."""
     return make_evictor(job.device) if job.settings.cache_mode == "cold" else None

@@ -1,4 +1,4 @@
-"""Keys of sorts and searches, which tell valid orders of tied elements from wrong ones."""
+"""Keys of sorts and searches, used to tell valid orders of tied elements from wrong ones."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def hand_over_keys(
     *,
     is_fresh: bool,
 ) -> None:
-    """Hand over the keys of the open orders of a sample under eager, for each set of inputs.
+    """Hand over the keys of a sample's open orders under eager, for each input set.
 
-    Without keys some outputs are undecidable, so a failure is reported and not raised.
+    Without keys some outputs are undecidable, so a failure is reported, not raised.
     """
     orders = find_orders(sample)
     if orders is None:
@@ -46,5 +46,5 @@ def hand_over_keys(
                 arm()
                 keys = workload.runtime.excerpt(arm.results(), None)[: len(orders.operators)]
                 reporter.send({keys_message(number): append_described(keys, file)})
-    except Exception as error:  # an operator of the part that computes the keys, or want of memory
+    except Exception as error:  # failing operators in the key computation, or lack of memory
         reporter.send({"keys_problem": describe_error(error)})

@@ -1,4 +1,4 @@
-"""What happens around the timed calls: inputs laid out before, a look at some outputs after."""
+"""Hooks of the timed calls: inputs are prepared before, and some outputs inspected after."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from .draws import choose_draws, hand_over_draws
 from .kept_outputs import KEPT_BYTES, MIN_KEPT, KeptOutputs, Outputs, most_kept
 
 JUDGING_S = 20.0
-"""Seconds of eager's calls that judging may cost: it repeats each call that is judged."""
+"""The time budget of judging, in seconds of eager's calls: every judged call is repeated."""
 
 
 class OutputsRefusedError(Exception):
-    """The outputs cannot be judged; why has been reported."""
+    """The outputs cannot be judged; the reason has already been reported."""
 
 
 class TimedCalls(AroundCalls):
-    """The hooks of `measure_pairs` for one run, and the outputs that they kept."""
+    """The `measure_pairs` hooks of one run, and the outputs that they stored."""
 
     CHANGING = AroundCalls.CHANGING | {
         *("_num_calls", "_num_whole", "_num_judged", "_peak_bytes", "_whole", "_excerpts"),
@@ -69,10 +69,10 @@ class TimedCalls(AroundCalls):
         self._sizes: list[int] = []
 
     def before_each(self, arm: str, pair: int) -> None:
-        """Lay out the inputs: set 0 for the first call, then in turn; new ones for each timed call.
+        """Prepare inputs: set 0 for the first call, then cycling sets; new sets for timed calls.
 
-        Eager's are others than the candidate's: whoever listens to eager learns nothing that it is
-        asked for.
+        Eager gets other inputs than the candidate, so a candidate that observes eager learns
+        nothing about its own answers.
         """
         if arm == "candidate":
             self._num_calls += 1
@@ -89,9 +89,9 @@ class TimedCalls(AroundCalls):
         return super()._choose_set(arm, pair)
 
     def after_each(self, arm: str, pair: int, result: Any) -> None:
-        """Hand over the outputs of the first call; keep an excerpt of those of each timed call.
+        """Hand over the outputs of the first call; store an excerpt for each timed call.
 
-        Eager's are looked at as well, so that it is known how long that takes.
+        Eager's outputs are inspected as well, to measure how long the inspection takes.
         """
         self._take_outputs(arm, pair, result)
         if isinstance(candidate := self._arms[arm], WatchedArm):
@@ -112,20 +112,20 @@ class TimedCalls(AroundCalls):
             self._hand_over_first(outputs)
         elif self._num_calls == 2:
             self._peak_bytes = self._runtime.peak_memory_bytes() or peak_memory_bytes()
-            # From here on: room for what is kept is no part of the candidate's peak.
-            num_bytes = sum(memoryview(each).nbytes for _, _, each in self._excerpt(outputs, 0))
+            # Storage allocated from here on does not count as the candidate's peak memory.
+            num_bytes = sum(memoryview(data).nbytes for _, _, data in self._excerpt(outputs, 0))
             self._room = KeptOutputs(self._num_judged, num_bytes)
         if pair < 0:
             return
         is_first = self._baseline_pair != pair
-        if pair < len(self._again):  # a run that is repeated: the same calls are judged
+        if pair < len(self._again):  # repeated run: judge the same calls as before
             call = JudgedCall(self._set_index, self._again[pair].start, is_first)
             if call.start is None:
                 self._whole.append((call, self._excerpt(outputs, None)))
             else:
                 self._keep(len(self._excerpts), call, excerpt)
             return
-        # Each timed call is kept with the same probability: a reservoir.
+        # Reservoir sampling: each timed call is stored with the same probability.
         place = _place_in(self._whole, self._num_whole, pair)
         if place is not None:
             call = JudgedCall(self._set_index, None, is_first)
@@ -135,17 +135,17 @@ class TimedCalls(AroundCalls):
             self._keep(place, JudgedCall(self._set_index, start, is_first), excerpt)
 
     def _hand_over_first(self, outputs: Any) -> None:
-        """Hand over all that the first call gave, and see of how many calls that can be kept."""
+        """Hand over all outputs of the first call, and decide how many calls can be stored."""
         taken = self._excerpt(outputs, None)
         self._sizes = [math.prod(shape) for _, shape, _ in taken]
         described = write_described(taken, self._directory / FIRST)
         self._reporter.send({f"outputs {FIRST}": described})
-        if sum(len(each) for _, _, each in taken) > KEPT_BYTES / MAX_WHOLE:
+        if sum(len(data) for _, _, data in taken) > KEPT_BYTES / MAX_WHOLE:
             self._num_whole = 1
         most = MAX_EXCERPT // max(1, len(taken))
         if all(math.prod(shape) <= most for _, shape, _ in taken):
-            self._num_whole = 0  # an excerpt of these is the whole
-        self._num_judged = most_kept([each for _, _, each in taken])
+            self._num_whole = 0  # the excerpt of a small output is the whole output
+        self._num_judged = most_kept([data for _, _, data in taken])
         self._check_input(self._arms["candidate"].find_foreign_write())
 
     def _keep(self, place: int, call: JudgedCall, excerpt: Outputs) -> None:
@@ -160,23 +160,23 @@ class TimedCalls(AroundCalls):
             raise OutputsRefusedError from error
 
     def _check_input(self, written: str | None) -> None:
-        """Refuse a candidate that wrote to an input, which it may not."""
+        """Reject a candidate that wrote to an input that eager does not write to."""
         if written is not None:
             self.refuse(Reason.MUTATION, f"The candidate wrote to the input `{written}`.")
             raise OutputsRefusedError
 
     def _check_harness(self) -> None:
-        """Refuse a candidate that changes what lays out or times calls, were it for one of them."""
+        """Reject a candidate that changed the harness, even for a single call."""
         if changed := self._find_changed():
             self.refuse_replaced(changed)
             raise OutputsRefusedError
 
     def refuse_replaced(self, name: str) -> None:
-        """Report which part of the harness is another one than before the candidate."""
+        """Report the part of the harness that the candidate replaced."""
         self.refuse(Reason.TAMPERING, f"The candidate replaced `{name}`, a part of what times it.")
 
     def hand_over_timed(self, baseline_ms: Sequence[float]) -> None:
-        """Hand over the outputs of the timed calls that were kept; of slow ones, of fewer."""
+        """Hand over the stored outputs of timed calls; slow calls have fewer."""
         repeated_ms = max(statistics.median(baseline_ms), 1e-6)
         most = max(MIN_KEPT, int(1000 * JUDGING_S / repeated_ms))
         excerpts = list(self._excerpts)
@@ -203,17 +203,17 @@ class TimedCalls(AroundCalls):
         self._check_input(arm.find_foreign_write())
 
     def refuse(self, reason: Reason, message: str) -> None:
-        """Report that the outputs are not what eager gives, whatever their values."""
+        """Report that the outputs are wrong, whatever their values."""
         self._reporter.send({"refused": {"reason": str(reason), "message": message}})
 
     def candidate_peak_bytes(self, resident_bytes: int) -> int | None:
-        """Return the peak memory of the second call, without the bytes that were not its own."""
+        """Return the peak memory of the second call, without `resident_bytes`."""
         if self._peak_bytes is None:
             return None
         return max(self._peak_bytes - resident_bytes, 0)
 
 
 def _place_in(kept: Sequence[Any], most: int, number: int) -> int | None:
-    """Return where call `number` goes in what is kept of those before it, at most `most`."""
+    """Return the place of call `number` among at most `most` stored calls, or None to skip it."""
     place = len(kept) if len(kept) < most else draw_below(number + 1)
     return place if place < most else None

@@ -1,4 +1,4 @@
-"""Figures of the timed calls, whether both arms were called in one process or in turns."""
+"""Statistics of the timed calls, for pairs in one process and for turns of two processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .setup import evictor_for, load_workload, make_clock, time_eager_first
 
 
 def figures_of_pairs(times: PairedTimes) -> dict[str, Any]:
-    """Return what is reported of interleaved pairs."""
+    """Return the reported statistics of interleaved pairs."""
     return {
         "baseline_latency_ms": times.baseline_ms,
         "candidate_latency_ms": times.candidate_ms,
@@ -38,15 +38,15 @@ def figures_of_pairs(times: PairedTimes) -> dict[str, Any]:
 def wait_for_eager(turns: Turns) -> None:
     """Wait until eager in the other process is ready to be timed.
 
-    What has two processes call on all threads at once takes many times as long as one by one: each
-    waits for threads that the other's have taken the processors from.
+    Two processes that use all threads at once take many times as long as one after the other: each
+    waits for threads whose processors the other has taken.
     """
     with Turn(turns.of_candidate, turns.of_eager) as turn:
         turn.wait()
 
 
 def time_candidate_in_turns(turns: Turns, candidate: Arm, **hooks: Any) -> dict[str, Any]:
-    """Time the candidate while eager is timed in another process, and return what is reported."""
+    """Time the candidate while another process times eager; return the reported statistics."""
     with Turn(turns.of_candidate, turns.of_eager) as turn:
         times = measure_turns("candidate", candidate, turn, **hooks)
     return {
@@ -57,10 +57,10 @@ def time_candidate_in_turns(turns: Turns, candidate: Arm, **hooks: Any) -> dict[
 
 
 def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
-    """Time eager in a process without the candidate, which is timed in another one in turn."""
+    """Time eager in a process without the candidate, alternating with the candidate's process."""
     resident_bytes = peak_memory_bytes()
     workload = load_workload(job, directory)
-    assert job.turns is not None  # noqa: S101 - what this kind of job is
+    assert job.turns is not None  # noqa: S101 - jobs of this kind always have turns
     reporter.enter("baseline")
     workload.note_writes()
     workload.is_fresh = job.turns.is_fresh
@@ -72,7 +72,7 @@ def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> N
     )
     with Turn(job.turns.of_eager, job.turns.of_candidate) as turn:
         turn.give()
-        reporter.enter("compile")  # which the other process does meanwhile
+        reporter.enter("compile")  # the other process compiles during this phase
         turn.wait()
         reporter.enter("run")
         between = Between(job, arm, workload, clock, reporter, is_called=False)
@@ -95,8 +95,8 @@ def _figures(arm: str, times: TurnTimes) -> dict[str, Any]:
     return {
         f"{arm}_turns_ms": times.times_ms,
         f"{arm}_turn_lengths": times.block_lengths,
-        f"{arm}_turn_preemptions": [each.num_preemptions for each in times.usage],
-        f"{arm}_cpu_ms": statistics.median(each.cpu_ms for each in times.usage),
+        f"{arm}_turn_preemptions": [call_usage.num_preemptions for call_usage in times.usage],
+        f"{arm}_cpu_ms": statistics.median(call_usage.cpu_ms for call_usage in times.usage),
         f"{arm}_wall_ms": statistics.median(times.wall_ms),
         "machine": times.machine,
     }

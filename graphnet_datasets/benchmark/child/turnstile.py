@@ -1,4 +1,4 @@
-"""Where a worker waits until nothing else runs that would disturb what is timed next."""
+"""The point at which a worker waits until no other job can disturb its timing."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from ..worker_job import WorkerJob
 
 
 class Turnstile:
-    """Enters phases that are timed; bound before any candidate is imported.
+    """Enter timed phases one job at a time; bound before any candidate is imported.
 
-    Without a pipe in the job nobody else is under way, and nothing is waited for. A candidate that
-    took another worker's way through would meet what runs beside it, and nothing but that.
+    Without a pipe in the job no other job is running, and `enter` does not wait. A candidate that
+    reads another worker's permission from the pipe can only be timed while other jobs run, which
+    slows it down.
     """
 
     def __init__(self, job: WorkerJob, reporter: Reporter) -> None:
         self._read, self._reporter = os.read, reporter
-        # Opened for both, a pipe with a name waits for nobody.
+        # Opening a named pipe for reading and writing does not block.
         self._pipe = os.open(job.turnstile, os.O_RDWR | os.O_CLOEXEC) if job.turnstile else None
 
     def enter(self, phase: str) -> None:
-        """Say that the job enters `phase`, and wait for its turn."""
+        """Report that the job enters `phase` and wait for permission."""
         self._reporter.enter(phase)
         if self._pipe is not None:
             self._read(self._pipe, 1)

@@ -1,4 +1,4 @@
-"""The child's side of calls with other sizes and numbers: eager plans them, a candidate follows."""
+"""The child side of calls with other sizes and numbers: eager plans them, a candidate follows."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from .kept_outputs import Outputs
 from .setup import load_workload
 
 WHOLE_BYTES = 2**24
-"""Bytes of a call's outputs up to which all elements are compared."""
+"""The size of a call's outputs, in bytes, up to which all elements are compared."""
 MAX_FILE_BYTES = 2**30
-"""Of a file of outputs: those with frozen sizes and numbers are left out beyond it."""
+"""The limit of a file of outputs; beyond it, outputs with frozen sizes and numbers are omitted."""
 _FIRST_INDEX = 2**20
-"""The set of inputs of the first varied call; those below it belong to `Workload` itself."""
+"""The input set of the first varied call; lower sets belong to `Workload`."""
 
 _Number: TypeAlias = float | int | bool
 
 
 class VaryingWorkload(Workload):
-    """A workload whose sets of inputs from `_FIRST_INDEX` on are those of varied calls."""
+    """A workload whose input sets from `_FIRST_INDEX` on are those of varied calls."""
 
     def __init__(self, runtime: Any, sample: Sample, **options: Any) -> None:
         self.calls: list[VariedCall] = []
@@ -74,13 +74,13 @@ class VaryingWorkload(Workload):
         self._make_inputs = make
 
     def add(self, call: VariedCall) -> int:
-        """Add a call and return its set of inputs."""
+        """Add a call and return the number of its input set."""
         self.calls.append(call)
         return _FIRST_INDEX + len(self.calls) - 1
 
 
 def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
-    """Find sizes and numbers that eager takes, call eager with them, and hand its outputs over."""
+    """Find sizes and numbers that eager supports, call eager with them and report the outputs."""
     sample = read_sample(directory)
     reporter.enter("baseline")
     count = job.settings.num_variations - 1
@@ -128,7 +128,7 @@ def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> Non
 
 
 def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
-    """Compile once, make the calls of the plan, and hand the outputs of each over."""
+    """Compile once, make the calls of the plan and hand over the outputs of each."""
     plan = VaryingPlan.from_json(job.varying or {})
     workload = _load(job, directory, as_called(read_sample(directory), plan.literals))
     runtime = workload.runtime
@@ -136,7 +136,7 @@ def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) ->
     reporter.enter("baseline")
     workload.note_writes()
     workload.note_variation()
-    # Before the candidate is imported, which may bind the functions that are counted.
+    # Set up before the candidate is imported, since it may bind the counted functions.
     count_others = runtime.count_compilations()
 
     reporter.enter("compile")
@@ -161,7 +161,7 @@ def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) ->
                 report["written"] = arm.find_foreign_write()
             except FixedInputError as error:
                 report |= {"verdict": "unsupported", "error": describe_error(error)}
-            except Exception as error:  # whatever a candidate raises at other sizes or numbers
+            except Exception as error:  # candidates may raise any type
                 report |= {"verdict": "failed", "error": describe_error(error)}
                 report["phase"] = compiler.phase_of(error)
             else:
@@ -174,7 +174,7 @@ def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) ->
 
 
 class _Explorer:
-    """Calls eager with other sizes and numbers, and keeps those that it takes."""
+    """Call eager with other sizes and numbers, and record those that it supports."""
 
     def __init__(self, workload: VaryingWorkload, hints: Mapping[str, int]) -> None:
         self._workload, self._hints = workload, dict(hints)
@@ -183,7 +183,7 @@ class _Explorer:
         self._is_base_finite = self._is_finite
 
     def find_sizes(self, sample: Sample, count: int) -> list[dict[str, int]]:
-        """Return up to `count` sets of sizes that eager takes."""
+        """Return up to `count` sets of sizes that eager supports."""
         sizes: list[dict[str, int]] = []
         for candidate in other_sizes(sample) if sample.is_dynamic else ():
             if len(sizes) == count:
@@ -193,7 +193,7 @@ class _Explorer:
         return sizes
 
     def find_values(self, names: Sequence[str], count: int) -> dict[str, list[_Number]]:
-        """Return, for scalar inputs that change the outputs, up to `count` other values.
+        """Return up to `count` other values for each scalar input that changes the outputs.
 
         The outputs differ from those of the first value and from each other.
         """
@@ -223,7 +223,7 @@ class _Explorer:
         scalars: Mapping[str, _Number],
         seed_offset: int = 0,
     ) -> Outputs | None:
-        """Return the outputs, or None where eager raises or loses a finite result."""
+        """Return the outputs, or None if eager raises or a finite result becomes non-finite."""
         workload = self._workload
         runtime = workload.runtime
         index = workload.add(VariedCall("base", {**self._hints, **sizes}, scalars))
@@ -241,10 +241,10 @@ class _Explorer:
 
 
 class _Frozen:
-    """Eager where a part of the graph keeps sizes or numbers of an earlier call.
+    """Eager with parts of the graph frozen to sizes or numbers of an earlier call.
 
-    All symbols that are inputs keep their sizes together. Of the scalar inputs that change, each
-    use keeps an old value by itself: a compiler may freeze a number in one operator alone.
+    All symbols that are inputs are frozen together. Each use of a changing scalar input is frozen
+    separately, because a compiler may freeze a number in a single operator.
     """
 
     def __init__(self, job: WorkerJob, sample: Sample, calls: Sequence[VariedCall]) -> None:
@@ -277,7 +277,7 @@ class _Frozen:
     def _call(
         self, workload: VaryingWorkload, inputs: Mapping[str, Any], start: int | None
     ) -> Outputs | None:
-        """Return the outputs, or None where eager raises because the sizes do not fit."""
+        """Return the outputs, or None if eager raises because the sizes do not fit."""
         try:
             module = self._materialized()
             workload.runtime.seed(workload.seed)
@@ -340,7 +340,7 @@ def _split_scalars(sample: Sample, num_lifted: int) -> tuple[list[str], list[str
 
 
 def _are_distinct(outputs: Outputs, others: Outputs) -> bool:
-    """Return whether a stored answer to one call would be found wrong for the other."""
+    """Return whether a stored answer to one call would be detected as wrong for the other."""
     if len(outputs) != len(others):
         return True
     for (dtype, shape, elements), (_, other_shape, other_elements) in zip(

@@ -1,11 +1,11 @@
-"""What happens in the process of one sample: the only place where a candidate's code runs.
+"""Jobs in the process of one sample: the only place where a candidate's code runs.
 
-Imported once by the fork server, then run in a fresh fork for each job. The clock is bound when
-this module is imported, before any candidate can be. The candidate is imported at the start of the
-compile phase: what fails before is the sample's or the harness's doing.
+The fork server imports this module once and runs it in a new fork for each job. The clock is bound
+at import, before any candidate is loaded. The candidate is imported at the start of the compile
+phase; earlier failures are attributed to the sample or the harness.
 
-The outputs of eager that a candidate is judged by are not here, nor anywhere while it runs: another
-process makes them, from the same seeds, after this one and all that it started are gone.
+The eager outputs that judge a candidate are not available in this process. Another process computes
+them from the same seeds after this process and its children have ended.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .turnstile import Turnstile
 from .varied_calls import run_candidate_varied, run_eager_varied
 
 SLOW_PROFILE_MS = 100.0
-"""Where a call took longer than this, one call is looked at by the profiler instead of three."""
+"""For calls longer than this, the profiler records one call instead of three."""
 
 
 class NothingVariesError(Exception):
@@ -49,7 +49,7 @@ class NothingVariesError(Exception):
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Do one job: look at a compiler or the device, run a candidate, or run eager alone."""
+    """Run one job: inspect a compiler or the device, run a candidate, or run eager alone."""
     job = WorkerJob.from_payload(payload)
     match job.kind:
         case "compiler":
@@ -69,14 +69,14 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 
 def describe_compiler(job: WorkerJob, reporter: Reporter) -> None:
-    """Report whether the compiler can be had with these options, its version and its source."""
+    """Report whether the compiler is available with these options, its version and its source."""
     compiler = make_compiler(job.compiler, job.framework, job.options)
     entry = find_entry(job.compiler, job.framework)
     device_type = job.device.partition(":")[0]
     reporter.send(
         {
             "version": str(compiler.version()),
-            # The library's own are identified by its version.
+            # Compilers of this library are identified by its version.
             "source": "" if entry.origin == "built in" else source_hash(entry.reference),
             "options": compiler.options,
             "is_for_device": device_type in compiler.devices,
@@ -86,7 +86,7 @@ def describe_compiler(job: WorkerJob, reporter: Reporter) -> None:
 
 
 def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
-    """Load, run eager, compile, run and time the candidate, and hand its outputs over."""
+    """Load the sample, run eager, compile, run and time the candidate, and report the outputs."""
     if job.turns is not None:
         wait_for_eager(job.turns)
     started_s = now_s()
@@ -105,7 +105,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
             "a time would say nothing."
         )
     baseline = Arm(workload, workload.module)
-    # Bound before the candidate is imported, which could replace what they are made of.
+    # Bound before the candidate is imported, since a candidate could replace their parts.
     clock = make_clock(job, runtime)
     evict_caches = evictor_for(job)
     num_sets = job.settings.num_input_sets
@@ -199,7 +199,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         raise cause from None
     except OutputsRefusedError:
         report_state(reporter, "calls", candidate.find_changes())
-        return  # reported where it was found
+        return  # already reported
     report_state(reporter, "calls", candidate.find_changes())
     if changed := own.find_changed_weight():
         timed.refuse(Reason.MUTATION, f"The candidate wrote to the weight `{changed}`.")
@@ -232,13 +232,13 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
 
 
 def _find_change(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
-    """Return the name of what is not as it was, or None."""
+    """Return the name of an item that has changed, or None."""
     names = [name for name in before if name not in after or before[name] != after[name]]
     return next(iter(names), None)
 
 
 def _choose_launch(job: WorkerJob, baseline: Arm, candidate: Arm) -> tuple[str | None, list[str]]:
-    """Capture both arms where that is asked for, or neither; return the mode and why not."""
+    """Capture both arms in CUDA graphs if requested; return the launch mode and any problems."""
     if not job.device.startswith("cuda"):
         return None, []
     if job.settings.launch_mode == "stream":
@@ -246,7 +246,7 @@ def _choose_launch(job: WorkerJob, baseline: Arm, candidate: Arm) -> tuple[str |
     for name, arm in (("eager", baseline), ("the candidate", candidate)):
         try:
             arm.capture()
-        except Exception as error:  # whatever an operator raises that cannot be captured
+        except Exception as error:  # operators that cannot be captured may raise any type
             baseline.release()
             candidate.release()
             reason = describe_error(error)["message"].partition("\n")[0]
@@ -261,7 +261,7 @@ def _profile(
     times: PairedTimes,
     reporter: Reporter,
 ) -> None:
-    """Report kernels and their time for both arms; that there are none is not a failure."""
+    """Report kernels and their time for both arms; an unsuccessful profile is not a failure."""
     profile_call = module(job.framework, "profiling").profile_call
     num_calls = 1 if max(*times.baseline_ms, *times.candidate_ms) > SLOW_PROFILE_MS else 3
     for name, arm in (("baseline", baseline), ("candidate", candidate)):
@@ -269,7 +269,7 @@ def _profile(
             kernel_ms, num_kernels = profile_call(
                 arm, lambda arm=arm: arm.prepare(0), job.device, num_calls=num_calls
             )
-        except Exception as error:  # a candidate that fails on its hundredth call, for instance
+        except Exception as error:  # a candidate may fail on a later call
             reporter.send({"profile_problem": describe_error(error)})
             return
         reporter.send({f"{name}_kernel_ms": kernel_ms, f"{name}_num_kernels": num_kernels})

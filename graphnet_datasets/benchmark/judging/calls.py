@@ -1,4 +1,4 @@
-"""Several calls of one run judged together: the worst counts, and a stored answer is told."""
+"""Joint judging of several calls of a run: the worst call counts; stored answers are detected."""
 
 from __future__ import annotations
 
@@ -14,37 +14,39 @@ from ...scores.tolerance import min_t
 from .correctness import Output, compare_outputs
 
 Pair: TypeAlias = tuple[Sequence[Output], Sequence[Output]]
-"""The outputs of eager and of the candidate in one call; they differ in their elements at most."""
+"""The outputs of eager and of the candidate in one call; they differ at most in their elements."""
 
 DECIDED_T = -3.0
-"""The tolerance at which verdicts are made: where a stored answer passes there, a right one has to
-be told from it in another way."""
+"""The tolerance of verdicts. If a stored answer passes at this tolerance, another test must
+distinguish it from a correct answer."""
 MAX_ASTRAY = 0.75
-"""Share of what eager's outputs move from call to call by which a candidate's may be astray. One
-that returns a stored answer misses all of it, 1.0. Where outputs move by 2e-6 of their size, honest
-ones were astray by 0.05 in float32, and by 1.2 in bfloat16, in which the inputs are lost."""
+"""The allowed deviation of a candidate's outputs, as a fraction of how far eager's outputs move
+between calls. A stored answer deviates by 1.0. For outputs that move by 2e-6 of their size,
+correct candidates deviated by 0.05 in float32. In bfloat16, which cannot resolve such inputs,
+they deviated by 1.2."""
 ROUNDING = 8
-"""Steps of float32 by which other orders of sums move outputs; of 2e-6 honest ones are told."""
+"""The float32 rounding steps by which another summation order moves outputs. Movements of 2e-6 are
+larger than this."""
 MAX_CONSTANT_CALLS = 16
-"""Calls that the outputs of the first are held against, to see whether these would pass there."""
+"""The number of calls used to check whether the first outputs would pass for later calls."""
 
 
 def compare_calls(
     calls: Sequence[Pair], oracle: Sequence[Output] | None = None
 ) -> list[dict[str, Any]]:
-    """Return a row of `OUTPUT_FIELDS` for each output: of the first call, with the worst errors.
+    """Return a row of `OUTPUT_FIELDS` for each output of the first call, with the largest errors.
 
-    The first call is given whole, and `oracle` has its outputs in float64. Of each output the call
-    with the largest `min_t` gives the errors; a later call may be an excerpt.
+    The first call contains whole outputs and `oracle` contains its outputs in float64. Later calls
+    may contain excerpts. For each output, the errors come from the call with the largest `min_t`.
     """
     (expected, actual), *later = calls
     rows = compare_outputs(expected, actual, oracle)
     for place, row in enumerate(rows):
         worst: tuple[float, Pair | None] = (row["min_t"], None)
         for pair in later:
-            found = _min_t(pair[0][place], pair[1][place])
-            if found > worst[0]:
-                worst = (found, pair)
+            call_t = _min_t(pair[0][place], pair[1][place])
+            if call_t > worst[0]:
+                worst = (call_t, pair)
         if worst[1] is not None:
             (errors,) = compare_outputs([worst[1][0][place]], [worst[1][1][place]])
             for name in _ERRORS:
@@ -56,12 +58,11 @@ def compare_calls(
 
 
 def find_constant(rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair]) -> str | None:
-    """Say in what the outputs do not follow their inputs, where a stored answer would pass too.
+    """Describe outputs that do not follow their inputs, in cases where a stored answer would pass.
 
-    Where the outputs of eager move so little from call to call that those of the first would pass
-    for all at `DECIDED_T`, being right at a tolerance says nothing. There the way is looked at by
-    which each call's outputs are away from the first's, the candidate's against eager's: errors
-    that are the same in all calls drop out.
+    If eager's outputs move so little between calls that the first ones pass everywhere at
+    `DECIDED_T`, then passing proves nothing. This function instead compares the differences from
+    the first call, the candidate's with eager's. Errors that are the same in all calls cancel out.
     """
     known = [row["constant_t"] for row in rows if row["constant_t"] is not None]
     if not known or max(known) > DECIDED_T:
@@ -77,10 +78,10 @@ def find_constant(rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair]) -> s
 
 
 def moves_by_rounding(calls: Sequence[Pair]) -> bool:
-    """Tell whether eager's outputs move by no more than `ROUNDING` steps of float32 from the first.
+    """Return whether eager's outputs move by at most `ROUNDING` float32 steps from the first call.
 
-    Another order of sums moves them as far, so an honest candidate cannot be told from one that
-    stores its answer.
+    Another summation order moves them as far, so a correct candidate cannot be distinguished from
+    one that stores its answer.
 
     >>> def calls(*eager):
     ...     return [([Output("float32", np.array([each], "f4"))], []) for each in eager]
@@ -101,9 +102,9 @@ def moves_by_rounding(calls: Sequence[Pair]) -> bool:
 
 
 def astray(first: Pair, call: Pair) -> float | None:
-    """Return by what share of eager's move from the first call the candidate's differs from it.
+    """Return the candidate's deviation as a fraction of eager's movement since the first call.
 
-    None where eager's outputs did not move.
+    Returns None if eager's outputs did not move.
 
     >>> def pair(eager, candidate):
     ...     return [Output("float32", np.array([each], "f4")) for each in (eager, candidate)]
@@ -132,7 +133,7 @@ def astray(first: Pair, call: Pair) -> float | None:
 
 
 def _numbers(output: Output, part: slice | None) -> npt.NDArray | None:
-    """Return the elements of a part as numbers of 8 or 16 bytes; None where they are not floats."""
+    """Return the elements of a part as 8- or 16-byte numbers, or None if they are not floats."""
     if "float" not in output.dtype and "complex" not in output.dtype:
         return None
     elements = output.elements.reshape(-1)
@@ -147,8 +148,8 @@ _ERRORS = ("max_abs_error", "max_rel_error", "mismatch_share", "is_nonfinite_mis
 def constant_t(first: Output, later: Sequence[Output]) -> float | None:
     """Return the smallest t at which `first` would pass for each of the later outputs.
 
-    None where there are none; infinity where an output has another shape. An excerpt is held
-    against the elements of the first in the same places.
+    Returns None without later outputs, and infinity if a shape differs. An excerpt is compared with
+    the same elements of the first output.
 
     >>> first, other = Output("float32", np.ones(2, "f4")), Output("float32", np.zeros(2, "f4"))
     >>> constant_t(first, [first]), constant_t(first, [first, other])
@@ -167,7 +168,7 @@ def constant_t(first: Output, later: Sequence[Output]) -> float | None:
 
 
 def _min_t(expected: Output, actual: Output) -> float:
-    """Return the smallest t at which one output passes; most are equal bit for bit."""
+    """Return the smallest t at which one output passes; most outputs are bit-equal."""
     left, right = expected.elements, actual.elements
     if left.tobytes() == right.tobytes():
         return -math.inf

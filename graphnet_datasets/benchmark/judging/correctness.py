@@ -1,4 +1,4 @@
-"""Judging outputs: what the parent does with the elements that came back from the workers."""
+"""Comparison of output elements in the parent process."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ from ...scores.tolerance import (
 )
 
 _CHUNK = 2**15
-"""Elements looked at together: 256 KiB of float64, so that each pass finds them in cache."""
+"""Elements per chunk: 256 KiB of float64, so that repeated passes stay in cache."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Output:
-    """One output: its dtype's canonical name and its elements, in the output's shape.
+    """One output: its canonical dtype name and its elements, in the output's shape.
 
-    What NumPy lacks comes as unsigned integers with the same bits (`scores.formats.decode`). Of an
-    excerpt the elements are those of `part` of the flat output, whose shape is `whole_shape`.
+    Dtypes that NumPy lacks are stored as unsigned integers with the same bits
+    (`scores.formats.decode`). For an excerpt, the elements are `part` of the flattened output and
+    `whole_shape` is the shape of the output.
     """
 
     dtype: str
@@ -48,9 +49,9 @@ class Output:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Drawn:
-    """One output in repeated calls on the same inputs with other seeds.
+    """One output in repeated calls on the same inputs with different seeds.
 
-    `elements`, (calls, elements), are every `step`-th of an output of shape `shape`.
+    `elements`, (calls, elements), contains every `step`-th element of an output of shape `shape`.
     """
 
     dtype: str
@@ -60,11 +61,10 @@ class Drawn:
 
 
 def find_mismatch(baseline: Sequence[Output], candidate: Sequence[Output]) -> tuple[Reason, str]:
-    """Say in what the candidate's outputs differ from the baseline's apart from their values.
+    """Return the first structural difference between the arms' outputs, with a description.
 
-    Returns the first of: another number of outputs, another shape, another dtype; with a sentence
-    about it, or `Reason.NONE` and "". No outputs at all on both sides is no agreement either: then
-    nothing could be compared.
+    Checks the number of outputs, then shapes, then dtypes. Returns `Reason.NONE` and "" if all
+    agree. Two empty lists of outputs count as a mismatch, since nothing could be compared.
     """
     if len(baseline) != len(candidate):
         return Reason.COUNT, (
@@ -90,11 +90,11 @@ def compare_outputs(
     candidate: Sequence[Output],
     oracle: Sequence[Output] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a row of `OUTPUT_FIELDS` for each output of either side.
+    """Return a row of `OUTPUT_FIELDS` for each output of either arm.
 
-    Where dtype or shape differ, or one side has no such output, the row holds those alone. `oracle`
-    has the outputs of the same graph in float64; the root mean square of both arms' distances from
-    it is over the elements where it is finite.
+    If dtype or shape differ, or one arm lacks the output, the row contains only these. `oracle`
+    contains the outputs of the same graph in float64. The root mean square distance of both arms
+    from it covers the elements at which it is finite.
     """
     rows = []
     for index in range(max(len(baseline), len(candidate))):
@@ -117,7 +117,7 @@ def compare_outputs(
 
 
 def overall_min_t(rows: Sequence[dict[str, Any]]) -> float | None:
-    """Return the smallest t at which all outputs pass; None where one was not compared.
+    """Return the smallest t at which all outputs pass; None if an output was not compared.
 
     >>> overall_min_t([{"min_t": -3.5}, {"min_t": -5.0}])
     -3.5
@@ -127,10 +127,10 @@ def overall_min_t(rows: Sequence[dict[str, Any]]) -> float | None:
 
 
 def overall_null_t(rows: Sequence[dict[str, Any]]) -> float | None:
-    """Return the smallest t at which zeros, means or the first call's outputs pass for all outputs.
+    """Return the smallest t at which a control (zeros, means or the first call) passes everywhere.
 
-    From there on the check says nothing about the sample. The mean is no control for an output
-    whose elements are all equal (`null_mean_t` is None there), because it reproduces the output.
+    From this t on, the check says nothing about the sample. The mean is not a control for an output
+    with equal elements (`null_mean_t` is None), because it reproduces the output.
 
     >>> overall_null_t([{"null_t": 0.0, "null_mean_t": -0.5}, {"null_t": -1.0, "null_mean_t": 0.2}])
     -0.5
@@ -139,8 +139,8 @@ def overall_null_t(rows: Sequence[dict[str, Any]]) -> float | None:
     """
     if not rows or any(row["null_t"] is None for row in rows):
         return None
-    # Zeros for one output and the mean for another are a control too, so each output takes the
-    # easiest of its controls.
+    # A control may combine zeros for one output with the mean for another, so each output uses its
+    # easiest control.
     controls = ("null_t", "null_mean_t", "constant_t")
     return max(min(row[name] for name in controls if row.get(name) is not None) for row in rows)
 
@@ -148,7 +148,7 @@ def overall_null_t(rows: Sequence[dict[str, Any]]) -> float | None:
 def overall_stale_t(rows: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the smallest t at which the outputs of the first call pass for the later calls.
 
-    None where an output was compared in no later call.
+    Returns None if an output was not compared in a later call.
 
     >>> overall_stale_t([{"constant_t": -4.4}, {"constant_t": -5.0}])
     -4.4
@@ -158,27 +158,27 @@ def overall_stale_t(rows: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def eager_t(baseline: Sequence[Output], oracle: Sequence[Output]) -> float | None:
-    """Return the smallest t at which eager itself passes against the oracle in float64.
+    """Return the smallest t at which eager passes against the float64 oracle.
 
-    None where one of the outputs cannot be held against it: in another number, shape, or a dtype
-    that has no tolerance and is widened.
+    Returns None if an output cannot be compared with the oracle: the number of outputs or a shape
+    differs, or the dtype has no tolerance and is widened.
 
     >>> eager = Output("float32", np.array([1.0, 2.0], "f4"))
     >>> eager_t([eager], [Output("float64", np.array([1.0, 2.5]))]).__round__(3)
     -0.754
     """
-    found = []
+    thresholds = []
     for ours, truth in zip(baseline, oracle, strict=False):
         if ours.shape != truth.shape:
             return None
-        found.append(oracle_t(ours.elements, decode(truth.elements, truth.dtype), ours.dtype))
-    if not found or len(baseline) != len(oracle) or None in found:
+        thresholds.append(oracle_t(ours.elements, decode(truth.elements, truth.dtype), ours.dtype))
+    if not thresholds or len(baseline) != len(oracle) or None in thresholds:
         return None
-    return max(each for each in found if each is not None)
+    return max(threshold for threshold in thresholds if threshold is not None)
 
 
 def count_not_finite(outputs: Sequence[Output]) -> list[tuple[int, int]]:
-    """Return how many elements of each output are NaN, and how many are infinite.
+    """Return the number of NaN and of infinite elements of each output.
 
     >>> count_not_finite([Output("float32", np.array([1, np.nan, -np.inf], "f4"))])
     [(1, 1)]
@@ -211,11 +211,11 @@ def hash_outputs(outputs: Sequence[Output]) -> str:
 
 
 def oracle_factor(dtype: str, num_elements: int) -> float:
-    """Return how many times eager's distance from the oracle a candidate's may be.
+    """Return the allowed ratio of the candidate's distance from the oracle to eager's distance.
 
     `torch._dynamo.utils.same` allows 2, and 3 for narrow dtypes and for outputs of fewer than 1000
-    elements. With fewer than 12 elements chance alone exceeds that: there the factor is the square
-    root of the 99.9 % quantile of the F distribution of n and n degrees of freedom.
+    elements. Chance alone exceeds this for fewer than 12 elements. There, the factor is the square
+    root of the 99.9 % quantile of the F distribution with n and n degrees of freedom.
 
     >>> oracle_factor("float32", 4096), oracle_factor("bfloat16", 4096), oracle_factor("float32", 8)
     (2.0, 3.0, 3.5)
@@ -226,17 +226,17 @@ def oracle_factor(dtype: str, num_elements: int) -> float:
 
 
 _FACTORS_BY_CHANCE = ((1, 636.0), (2, 31.6), (3, 11.9), (4, 7.3), (6, 4.5), (8, 3.5), (12, 0.0))
-"""Numbers of elements, and the least factor from each number on."""
+"""Pairs of a number of elements and the smallest factor from this number on."""
 
 
 def is_as_close_as_eager(row: dict[str, Any], factor: float | None = None) -> bool | None:
     """Return whether the candidate is at most `factor` times as far from the oracle as eager.
 
-    The default factor is `oracle_factor`. Eager's distance counts as at least half a rounding step
-    of outputs of this size, the error of a perfect kernel, so that an eager arm that is exact by
-    chance condemns no candidate. Records without `rms_oracle` use the largest magnitude instead.
-    Where eager has NaN and the oracle does not, no candidate is farther than eager. None without an
-    oracle.
+    `factor` defaults to `oracle_factor`. Eager's distance counts as at least half a rounding step
+    for outputs of this size, which is the error of a perfect kernel. An eager arm that is exact by
+    chance therefore rejects no candidate. Records without `rms_oracle` use the largest magnitude
+    instead. If eager has NaN and the oracle does not, no candidate is farther than eager. Returns
+    None without an oracle.
     """
     baseline, candidate = row["rmse_baseline"], row["rmse_candidate"]
     if baseline is None or candidate is None:
@@ -282,7 +282,7 @@ def _is_comparable(expected: Output, actual: Output) -> bool:
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def _errors(expected: Output, actual: Output) -> dict[str, Any]:
-    """Return the largest errors over the elements that are finite in both, and what differs."""
+    """Return the largest errors over elements finite in both arms, and what differs."""
     max_abs_error = max_rel_error = 0.0
     num_different = 0
     is_nonfinite_mismatch = False
@@ -292,7 +292,7 @@ def _errors(expected: Output, actual: Output) -> dict[str, Any]:
         if count == 0:
             continue
         num_different += count
-        if 4 * count < is_different.size:  # picking elements out costs more than looking at them
+        if 4 * count < is_different.size:  # extracting elements costs more than reading them
             x_raw, r_raw = x_raw[is_different], r_raw[is_different]
         x, r = decode_wide(x_raw, expected.dtype), decode_wide(r_raw, expected.dtype)
         is_finite = np.isfinite(x) & np.isfinite(r)
@@ -348,7 +348,7 @@ def _chunk_pairs(left: npt.NDArray, right: npt.NDArray) -> list[tuple[npt.NDArra
 
 
 def _bits(chunk: npt.NDArray) -> npt.NDArray:
-    """Return the elements as integers; two integers each for those of 16 bytes."""
+    """Return the elements as integers; elements of 16 bytes become two integers each."""
     contiguous = np.ascontiguousarray(chunk)
     if contiguous.itemsize == 16:
         return contiguous.view(np.complex128).view([("high", "u8"), ("low", "u8")])

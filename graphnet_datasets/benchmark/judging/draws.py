@@ -1,9 +1,9 @@
-"""Outputs that depend on random draws, judged by their distribution over repeated draws.
+"""Judging of random outputs by their distribution over repeated draws.
 
-Eager and the candidate are called many times on the same inputs with other seeds. Statistics of all
-elements summarise each draw of an output, and the signs of their differences between the arms test
-each statistic (`sign_flips`). Further draws of eager, which are in neither sample, show which
-values an element can take where these are few, such as 0 and v after a dropout.
+Eager and the candidate are called many times on the same inputs with different seeds. Each draw of
+an output is summarized by statistics of all its elements. The signs of the differences between the
+arms test each statistic (`sign_flips`). Additional draws of eager, in neither sample, show which
+values an element can take if these are few, such as 0 and v after a dropout.
 """
 
 from __future__ import annotations
@@ -23,32 +23,35 @@ from .correctness import Output
 from .sign_flips import Floats, normal_scores, repetition_p, sign_flip_p
 
 LEVEL = 1e-6
-"""Probability at most that a correct candidate is found wrong, of all outputs of a record."""
+"""The maximum probability of rejecting a correct candidate, over all outputs of a record."""
 NOISE_T = -4.0
-"""Tolerance below which rounding alone may move an element."""
+"""The tolerance below which rounding alone may move an element."""
 MAX_VALUES = 3
-"""Values of an element in eager's further draws up to which other values count as missed."""
+"""The number of distinct values of an element in eager's additional draws up to which other values
+count as missed."""
 MAX_PAIRS_OF_OUTPUTS = 45
 _THRESHOLDS = (-2.1, -1.1, -0.43, 0.43, 1.1, 2.1)
-"""Standard deviations; no common distribution of few values has a value next to them."""
+"""In standard deviations; no common distribution over few values has a value close to them."""
 _MOST = 50.0
-"""Standardised elements are cut here, so that one element of a heavy tail does not hide others."""
+"""The clipping limit of standardized elements, so that one element of a heavy tail cannot hide
+others."""
 _MOST_LAG = 2**11
 _SURE = 4.5
-"""Standard errors by which the arms have to differ in an element for it to be selected."""
+"""The number of standard errors by which the arms must differ in an element to select it."""
 _INFINITE, _NAN = 1e300, 2e300
-"""Values in the place of infinity and NaN where values are compared."""
+"""Finite substitutes for infinity and NaN in comparisons of values."""
 
 _Statistics = dict[str, tuple[Floats, float]]
-"""By name: a value of each draw, and the least difference that rounding does not explain."""
+"""By name: a value per draw, and the smallest difference that rounding does not explain."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Draws:
     """One output in repeated draws on the same inputs.
 
-    `eager` and `candidate`, (draws, elements), are pairs of draws; `further`, (draws, elements),
-    are more draws of eager. The elements are every `step`-th of an output of shape `shape`.
+    `eager` and `candidate`, (draws, elements), are paired draws. `further`, (draws, elements),
+    contains additional draws of eager. The elements are every `step`-th element of an output of
+    shape `shape`.
     """
 
     dtype: str
@@ -63,9 +66,9 @@ class Draws:
 class DrawVerdict:
     """The result of the tests of one output.
 
-    `p_value` is the smallest of all tests, multiplied by their number; `test` is the name of that
-    test. `min_t` is the smallest t at which the candidate's elements agree with the values that the
-    same elements take in eager's draws; -inf where no element takes few values.
+    `p_value` is the smallest p-value of all tests, multiplied by the number of tests, and `test`
+    names that test. `min_t` is the smallest t at which the candidate's elements agree with the
+    values of the same elements in eager's draws, or -inf if no element takes few values.
     """
 
     p_value: float
@@ -74,7 +77,7 @@ class DrawVerdict:
 
 
 def judge_draws(outputs: Sequence[Draws]) -> list[DrawVerdict]:
-    """Return a verdict about each of the outputs of a graph.
+    """Return a verdict for each output of a graph.
 
     >>> generator = np.random.default_rng(0)
     >>> def dropout(probability):
@@ -107,10 +110,10 @@ def judge_draws(outputs: Sequence[Draws]) -> list[DrawVerdict]:
 
 
 def judge_calls(calls: Sequence[tuple[Output, Output]]) -> DrawVerdict:
-    """Return a verdict about one output in calls that have different inputs.
+    """Return a verdict for one output in calls with different inputs.
 
-    `calls` has the output of eager and of the candidate in each call. The statistics are of one
-    call, whose elements are standardised with the mean and the deviation of both arms together.
+    `calls` contains the outputs of eager and of the candidate in each call. The statistics of a
+    call use elements standardized by the mean and deviation of both arms together.
     """
     summaries: list[_Statistics] = []
     for pair in calls:
@@ -120,7 +123,7 @@ def judge_calls(calls: Sequence[tuple[Output, Output]]) -> DrawVerdict:
         summaries.append(_statistics(numbers, z.reshape(numbers.shape), noise, dtype))
     tests = {}
     for name in summaries[0] if summaries else ():
-        # An output whose shape follows its elements may be too small for one in some calls.
+        # An output with a data-dependent shape may be too small for a statistic in some calls.
         of_calls = [statistics[name] for statistics in summaries if name in statistics]
         values = np.array([values for values, _ in of_calls])
         tests[f"{name} of timed calls"] = _test(
@@ -130,7 +133,7 @@ def judge_calls(calls: Sequence[tuple[Output, Output]]) -> DrawVerdict:
 
 
 def stored_draw(draws: Draws) -> Draws:
-    """Return the draws of a candidate that repeats one draw of eager for ever.
+    """Return the draws of a candidate that always repeats one draw of eager.
 
     >>> eager = np.eye(4, dtype=np.float32)
     >>> stored_draw(Draws("float32", (4,), eager, eager, eager[2:])).candidate[:, 2].tolist()
@@ -141,9 +144,9 @@ def stored_draw(draws: Draws) -> Draws:
 
 
 class _Scaled:
-    """The draws of an output as numbers, and standardised element by element.
+    """The draws of an output as numbers, and standardized per element.
 
-    Everything here but the values of `further` is symmetric in the two arms.
+    Everything except the values of `further` is symmetric in the two arms.
     """
 
     def __init__(self, draws: Draws) -> None:
@@ -159,7 +162,7 @@ class _Scaled:
         steps = np.diff(ordered, axis=0, prepend=ordered[:1])
         values = np.cumsum(steps > self._allowed, axis=0)
         self._has_few = values[-1] < MAX_VALUES
-        # Draws of a continuous distribution are near to each other, not equal.
+        # Draws of a continuous distribution are close to each other, but not equal.
         self._is_exact = self._has_few & ((steps > 0).sum(axis=0) == values[-1])
         self._ranges = [
             (
@@ -170,7 +173,7 @@ class _Scaled:
         ]
 
     def missed(self) -> Floats:
-        """Return the share of elements of each draw that take none of the values of `further`."""
+        """Return the fraction of elements of each draw whose values never occur in `further`."""
         numbers = _comparable(self.numbers)
         is_missed = np.broadcast_to(self._has_few, numbers.shape).copy()
         for low, high in self._ranges:
@@ -178,7 +181,7 @@ class _Scaled:
         return is_missed.mean(axis=1)
 
     def min_t(self, draws: Draws) -> float:
-        """Return the smallest t at which the candidate agrees with the values that it takes."""
+        """Return the smallest t at which the candidate's elements agree with eager's values."""
         candidate = _comparable(self.numbers[self.count :])
         t = -math.inf
         for low, _ in self._ranges:
@@ -194,12 +197,13 @@ class _Scaled:
 def _tests_of_output(draws: Draws, scaled: _Scaled) -> dict[str, float]:
     z, noise, count = scaled.z, scaled.noise, scaled.count
     lags = _lags(draws.shape, draws.step, z.shape[1])
-    # First, since of equal p-values the first one counts and this test says the most.
+    # This test comes first because it is the most informative, and the first of equal p-values
+    # wins.
     statistics: _Statistics = {"values": (scaled.missed(), 0.0)}
     statistics |= _statistics(scaled.numbers, z, noise, draws.dtype, lags)
     tests = {name: _test(values, grid) for name, (values, grid) in statistics.items()}
     if count > 1:
-        # Two draws of an arm are exchanged with the same two draws of the other.
+        # Pairs of draws of one arm are exchanged with the same pairs of the other arm.
         arms = (z[:count], z[count:])
         ends = count // 2 * 2
         products = [(arm[0:ends:2] * arm[1:ends:2]).mean(axis=1) for arm in arms]
@@ -214,7 +218,7 @@ def _tests_of_output(draws: Draws, scaled: _Scaled) -> dict[str, float]:
 def _statistics(
     numbers: Floats, z: Floats, noise: float, dtype: str, lags: Sequence[int] = (1,)
 ) -> _Statistics:
-    """Return statistics of each draw, of its elements as they are and standardised (`z`)."""
+    """Return statistics of each draw, computed from raw and standardized (`z`) elements."""
     is_finite = np.isfinite(numbers)
     atol, _ = tolerances(NOISE_T, dtype)
     statistics: _Statistics = {
@@ -238,9 +242,9 @@ def _statistics(
 
 
 def _test(values: Floats, grid: float) -> float:
-    """Return the p-value of a statistic: of its place and of its spread, corrected for both.
+    """Return the p-value of a statistic, for its location and its spread, corrected for both tests.
 
-    `values`, (2 m,), has those of eager before those of the candidate.
+    `values`, (2 m,), contains eager's values before the candidate's.
     """
     if grid > 0:
         values = np.round((values - np.median(values)) / grid)
@@ -252,9 +256,9 @@ def _test(values: Floats, grid: float) -> float:
 
 
 def _test_selected(powers: Floats, scaled: _Scaled) -> float:
-    """Return the p-value of the elements in which the arms differ in the first half of the draws.
+    """Return the p-value of the elements at which the arms differ in the first half of the draws.
 
-    The second half, which has no part in the selection, is tested.
+    The test uses the second half, which does not affect the selection.
     """
     count = scaled.count
     half = count // 2
@@ -279,9 +283,9 @@ def _verdict(tests: dict[str, float], min_t: float = -math.inf) -> DrawVerdict:
 
 
 def _standardise(numbers: Floats, dtype: str) -> tuple[Floats, float]:
-    """Return each column less its mean, over its deviation, and the noise in these units.
+    """Return standardized columns and the noise in units of their deviation.
 
-    Columns whose values all agree at `DECIDED_T` are 0: they are no draws.
+    Columns whose values all agree at `DECIDED_T` become 0, since they are not random.
     """
     is_finite = np.isfinite(numbers)
     count = np.maximum(is_finite.sum(axis=0), 1)
@@ -298,16 +302,17 @@ def _standardise(numbers: Floats, dtype: str) -> tuple[Floats, float]:
 
 
 def _allowed(numbers: Floats, dtype: str, t: float) -> Floats:
-    """Return by how much values of each column may differ at t."""
+    """Return the allowed difference between values of each column at t."""
     atol, rtol = tolerances(t, dtype)
     size = np.where(np.abs(numbers) < _INFINITE, np.abs(numbers), 0.0).max(axis=0, initial=0.0)
     return atol + rtol * size
 
 
 def _lags(shape: tuple[int, ...], step: int, size: int) -> list[int]:
-    """Return distances in the excerpt at which elements are compared with each other.
+    """Return the distances in the excerpt at which elements are compared with each other.
 
-    Powers of two, and for each axis the least distance that is a whole number of its strides.
+    These are powers of two and, for each axis, the smallest distance that is a multiple of its
+    stride.
     """
     lags = {2**power for power in range(12) if 2**power <= min(_MOST_LAG, size // 2)}
     for axis in range(len(shape)):
@@ -318,7 +323,7 @@ def _lags(shape: tuple[int, ...], step: int, size: int) -> list[int]:
 
 
 def _numbers(elements: npt.NDArray, dtype: str) -> Floats:
-    """Return elements, (draws, …), in float64, (draws, n); a complex one as two numbers."""
+    """Return elements, (draws, …), as float64, (draws, n); complex elements become two numbers."""
     flat = np.ascontiguousarray(elements).reshape(len(elements), -1)
     decoded = np.ascontiguousarray(decode_wide(flat, dtype))
     if decoded.dtype.kind == "c":

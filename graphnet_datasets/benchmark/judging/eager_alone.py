@@ -1,4 +1,4 @@
-"""What the process found in which eager ran without a candidate."""
+"""Results of the process that ran eager without a candidate."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .reported import read_message
 
 @dataclasses.dataclass
 class EagerAlone:
-    """Eager, run alone: how it ended, its outputs in each judged call, and its times.
+    """Eager run alone: how it ended, its outputs in each judged call and its times.
 
-    `draws` are its outputs in repeated calls with other seeds, None where there are no such calls
-    or the outputs differ in shape. `earlier` is the one of another candidate, which has found out
-    all but `judged`, `draws` and `keys`. `orders` are the open orders of the sample, and `keys` the
-    arrays that they sort, in the first call and in the judged calls whose keys were kept.
+    `draws` contains its outputs in repeated calls with different seeds, or None without such calls
+    or with varying shapes. `earlier` is the result for an earlier candidate; it provides everything
+    except `judged`, `draws` and `keys`. `orders` are the open orders of the sample. `keys` contains
+    the sorted arrays of the first call and of the judged calls for which they were stored.
     """
 
     outcome: Outcome | None = None
@@ -41,7 +41,7 @@ class EagerAlone:
 
     @property
     def oracle_problem(self) -> str:
-        """Why there is no oracle where one was tried, or ""."""
+        """The reason why a requested oracle is missing, or ""."""
         if self.earlier is not None:
             return self.earlier.oracle_problem
         outcome = self.outcome
@@ -56,7 +56,7 @@ class EagerAlone:
 
     @property
     def problem(self) -> tuple[Status, Reason, str, Mapping[str, str] | None] | None:
-        """Status, reason, phase and error if eager alone has failed; None if all went well."""
+        """Status, reason, phase and error if eager alone failed; None otherwise."""
         outcome = self.outcome
         if outcome is None or is_harness_failure(outcome):
             return Status.HARNESS_FAILED, Reason.CRASH, "load", outcome and outcome.error

@@ -1,4 +1,4 @@
-"""From how a worker ended to a status and a reason; nothing here looks into what was printed."""
+"""Statuses and reasons derived from how a worker ended; printed text is never read."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _REASON_OF_ENDING = {
 }
 _MEMORY_TYPES = frozenset({"MemoryError", "OutOfMemoryError", "MemoryLimitError"})
 _MEMORY_TEXTS = ("can't allocate memory", "std::bad_alloc", "not enough memory")
-"""How torch words a failed allocation on a CPU, for which it has no exception of its own."""
+"""Messages of torch for failed allocations on a CPU, which have no exception type of their own."""
 
 
 def is_harness_failure(outcome: Outcome) -> bool:
-    """Tell whether the worker was lost before eager had a chance to run: nobody's fault but ours.
+    """Return whether the worker was lost before eager could run, which is a fault of the harness.
 
-    An error, a timeout or running out of memory while loading is the sample's.
+    Errors, timeouts and running out of memory while loading are attributed to the sample.
     """
     return outcome.phase == "load" and outcome.ending in (
         Ending.CRASH,
@@ -39,7 +39,7 @@ def is_harness_failure(outcome: Outcome) -> bool:
 
 
 def reason_of(outcome: Outcome) -> Reason:
-    """Return why a run ended; running out of memory comes as exceptions of many kinds."""
+    """Return why a run ended; running out of memory can appear as many exception types."""
     error = outcome.error or {}
     is_memory = error.get("type", "").rpartition(".")[2] in _MEMORY_TYPES or any(
         text in error.get("message", "") for text in _MEMORY_TEXTS

@@ -1,4 +1,4 @@
-"""Whether two samples compute the same: each runs in a process of its own on the same inputs."""
+"""Equivalence of two samples: each runs in its own process on the same inputs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ LIMITS = Limits(phase_timeouts_s={"load": 120.0, "run": 300.0}, memory_bytes=16 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Equivalence:
-    """What came of running two samples on the same inputs.
+    """The result of comparing two samples on the same inputs.
 
-    `min_t` is the smallest tolerance at which all outputs of the second agree with those of the
-    first (-inf: bit for bit), or None where they could not be compared, for a `reason`.
+    `min_t` is the smallest tolerance at which all outputs of the second sample agree with those of
+    the first (-inf: bit for bit). It is None, with a `reason`, if they could not be compared.
     """
 
     min_t: float | None
@@ -39,9 +39,9 @@ class Equivalence:
 
 
 class Comparer:
-    """Runs pairs of samples and compares their outputs; a context that keeps its processes.
+    """Run pairs of samples and compare their outputs; a context manager that owns its processes.
 
-    The process of a framework imports that framework alone, and each run is a fork of it.
+    Each framework has a process that imports only this framework, and each run is a fork of it.
     """
 
     def __init__(
@@ -107,4 +107,4 @@ class Comparer:
 
 
 class _NoOutputsError(GraphNetError):
-    """A sample gave no outputs that could be read."""
+    """A sample produced no readable outputs."""

@@ -1,4 +1,4 @@
-"""Runs a sample once and hands its outputs over; imports the one framework that it is told to."""
+"""A worker that runs a sample once and hands over its outputs; it imports one framework only."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ PHASES = ("load", "run")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OneRun:
-    """How a sample is run once: written by the parent and read by the child."""
+    """Settings for one run of a sample, written by the parent and read by the child."""
 
     seed: int
     mode: Mode
     num_threads: int
 
     def to_payload(self) -> dict[str, Any]:
-        """Return the job as an object that JSON can hold."""
+        """Return the job as a JSON-compatible object."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> OneRun:
-        """Return the job that `to_payload` gave.
+        """Return the job that `to_payload` serialized.
 
         >>> job = OneRun(seed=3, mode="probe", num_threads=1)
         >>> OneRun.from_payload(job.to_payload()) == job
@@ -42,11 +42,11 @@ class OneRun:
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Run the sample in `directory` on its inputs and write what it gives."""
+    """Run the sample in `directory` on its inputs and write its outputs."""
     job = OneRun.from_payload(payload)
     sample = read_sample(directory)
     runtime = make_runtime(sample.framework, "cpu", job.num_threads)
-    callable_ = materialize(sample, allow_unchecked_operators=True)  # in a process of its own
+    callable_ = materialize(sample, allow_unchecked_operators=True)  # in a separate process
     inputs = make_inputs(sample, job.seed, job.mode)
     reporter.enter("run")
     runtime.seed(job.seed)
@@ -55,7 +55,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 
 def main() -> None:
-    """Import the framework, prepare what all jobs need, and serve them."""
+    """Import the framework, prepare what all jobs need and serve them."""
     framework = os.environ[FRAMEWORK_VARIABLE]
     make_runtime(framework, "cpu", 1)
     module(framework, "materialize")

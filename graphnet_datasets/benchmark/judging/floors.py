@@ -1,9 +1,9 @@
-"""The least time that the work of a sample takes, and runs that were faster than that.
+"""Lower bounds for the time that a sample takes, and detection of runs that are faster.
 
-Any program that computes the outputs has to write them, to read the inputs that eager reads whole,
-and to do the arithmetic of the products and convolutions, at the device's peak rates at best. What
-finishes in a fraction of that time has not done the work. What a run reaches of the speed of light
-is `floor_ms` over the median of its latencies.
+Any program that computes the outputs must write them, read the inputs that eager reads entirely,
+and do the arithmetic of products and convolutions, at most at the device's peak rates. A run that
+takes a small fraction of this time did not do the work. The share of the speed of light that a run
+reaches is `floor_ms` divided by its median latency.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from ...sample.vocabulary import ITEM_SIZE_BYTES
 from .roofline import PeakRates, floor_ms
 
 SLACK = 4.0
-"""How many times faster than the floor is impossible: Winograd's F(4x4, 3x3) saves three quarters
-of a convolution's multiplications."""
+"""How many times faster than the floor counts as impossible: Winograd's F(4x4, 3x3) saves three
+quarters of a convolution's multiplications."""
 
 MIN_FLOPS = 10_000_000
 MIN_BYTES = 16 * 2**20
-"""Below both, the floor is microseconds on any processor, less than a call takes."""
+"""Work below both limits has a floor of microseconds on any processor, which is less than the
+overhead of a call."""
 
 _PARTIAL_READERS = OperatorNames("reads_some")
 
 
 def least_bytes(sample: Sample, output_bytes: int) -> int:
-    """Return the bytes that any program for `sample` has to read and write at least.
+    """Return the number of bytes that any program for `sample` must read and write.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op
@@ -48,12 +49,12 @@ def least_bytes(sample: Sample, output_bytes: int) -> int:
         if op.target.rpartition(".")[2] not in _PARTIAL_READERS:
             for arg in (*op.args, *(value for _, value in op.kwargs)):
                 read.update(iterate_refs(arg))
-    values = [each.value for index, each in enumerate(sample.inputs) if index in read]
+    values = [value.value for index, value in enumerate(sample.inputs) if index in read]
     return output_bytes + sum(map(_known_bytes, values))
 
 
 def is_worth_a_floor(flops: int | None, num_bytes: int) -> bool:
-    """Tell whether there is so much work that its floor says something."""
+    """Return whether there is enough work for a meaningful floor."""
     return (flops or 0) >= MIN_FLOPS or num_bytes >= MIN_BYTES
 
 
@@ -66,14 +67,14 @@ def take_floor(
 ) -> PeakRates:
     """Record the floor of a run, warn if the candidate was impossibly fast, and return the rates.
 
-    Rates that are too low would call honest runs impossible. So eager's own rate raises them, and
-    before a warning they are measured again by `measure`, which returns None where it cannot. The
-    warning needs a measurement on a quiet machine; without one the run gets a warning of another
-    kind and stays in the score.
+    Rates that are too low would flag correct runs. Eager's own rate therefore raises them, and
+    before a warning `measure` measures them again (None if it cannot). The warning requires a
+    measurement on a quiet machine; without one the run gets a different warning and stays in the
+    score.
 
-    The floor of the warning is a lower one: at the fastest of the measured rates, since a candidate
-    may compute in a narrower dtype, and in warm caches without the bytes that fit into them. Where
-    eager itself is faster than that, the floor is wrong, for instance because outputs are views.
+    The warning uses a lower floor: the fastest of the measured rates, because a candidate may
+    compute in a narrower dtype, and without the bytes that fit into warm caches. If eager itself is
+    faster than this floor, the floor is wrong, for instance because outputs are views.
     """
     peaks = raised_by_eager(peaks, record, row)
     confirmed = None
@@ -101,9 +102,9 @@ def take_floor(
 def raised_by_eager(
     peaks: PeakRates, record: Mapping[str, Any], row: Mapping[str, Any]
 ) -> PeakRates:
-    """Return rates of which the sample's dtype is at least as fast as eager ran alone.
+    """Return rates that are at least as high as eager's own rate for the sample's dtype.
 
-    Eager alone shares its process with no candidate, so no candidate can raise a peak.
+    Eager alone shares its process with no candidate, so a candidate cannot raise the peak.
     """
     dtype, flops, times_ms = str(row.get("dtype")), row.get("flops"), record["baseline_alone_ms"]
     if not flops or not times_ms or dtype not in peaks.flops_per_s:
@@ -131,7 +132,7 @@ def _least_ms(
 
 
 def _known_bytes(value: Value) -> int:
-    """Return the bytes of a tensor; 0 where its sizes are symbols, which bounds nothing."""
+    """Return the bytes of a tensor, or 0 if its sizes are symbolic."""
     sizes = [size for size in value.shape or () if isinstance(size, int)]
     if value.dtype is None or value.shape is None or len(sizes) < len(value.shape):
         return 0

@@ -1,7 +1,7 @@
-"""Records of runs, from the end of a worker and its messages; the status is its last phase.
+"""Records of runs, built from a worker's ending and messages; the status is the last phase.
 
-Nothing here reads printed text. Messages come from a process that ran a candidate, so each is
-checked for its type, and the speedup is computed here from the raw times.
+Printed text is never read. The messages come from a process that ran a candidate, so their types
+are checked and the speedup is computed here from the raw times.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _NUMBERS = (
 )  # fmt: skip
 MAX_MESSAGE_LENGTH = 4000
 MAX_SUSPECTED = 3
-"""Runs in each of which a candidate is suspected by its times before it is refused."""
+"""The number of runs with suspicious times after which a candidate is rejected."""
 
 
 def begin_record(
@@ -77,7 +77,7 @@ def begin_record(
     compiler_options: Mapping[str, Any],
     **columns: Any,
 ) -> dict[str, Any]:
-    """Return a record with all that is known before the run."""
+    """Return a record with everything known before the run."""
     return {
         **empty_run(),
         "sample_id": row["id"],
@@ -96,8 +96,8 @@ def begin_record(
 class Run:
     """One run of a candidate, from the end of its process to its record.
 
-    `eager` is the end of the process of eager where the two took turns, and `plan` the plan of the
-    draws of a graph whose outputs are random.
+    `eager` is the outcome of eager's process if the two took turns. `plan` is the plan of the draws
+    of a graph with random outputs.
     """
 
     def __init__(
@@ -138,31 +138,31 @@ class Run:
         self.has_outputs = self._take_ending()
 
     def take_changes(self, earlier: Run) -> None:
-        """Record the changes of state that an earlier run of the candidate made as well."""
+        """Add the state changes that an earlier run of the candidate made to the record."""
         self.restores_state = earlier.has_changed_state or earlier.restores_state
         changes = [*earlier.record["changed_state"], *self.record["changed_state"]]
         self.record["changed_state"] = list(dict.fromkeys(changes))
 
     @property
     def is_doubted(self) -> bool:
-        """Whether the baseline was disturbed so that the arms are to be timed again, apart."""
+        """Whether the baseline was disturbed, so that both arms must be timed again in turns."""
         record = self.record
         return bool(record["status"] == Status.OK and record["is_baseline_disturbed"])
 
     @property
     def is_refused_by_times(self) -> bool:
-        """Whether the run is refused for a duration, measured on a calm machine."""
+        """Whether the run is rejected for a duration measured on a quiet machine."""
         return bool(self.suspicions) and self.record["reason"] == Reason.TAMPERING
 
     def _take_ending(self) -> bool:
-        """Record a failure; return whether there is anything to judge."""
+        """Record a failure; return whether there are outputs to judge."""
         outcome, refused = self._outcome, self._messages.get("refused")
         if is_harness_failure(outcome):
             self._fail(Status.HARNESS_FAILED, Reason.CRASH, outcome.phase, outcome.error)
         elif outcome.ending is not Ending.FINISHED and outcome.phase != "profile":
             phase = outcome.phase
             if phase == "run" and self._messages.get("failed_phase") == "compile":
-                phase = "compile"  # a recompilation: torch.compile raises it from a call
+                phase = "compile"  # torch.compile raises recompilation errors from a call
             self._fail(STATUS_OF_PHASE[phase], reason_of(outcome), phase, outcome.error)
         elif isinstance(refused, dict) and refused.get("reason") in set(Reason):
             self._refuse(Reason(refused["reason"]), str(refused.get("message")))
@@ -191,12 +191,12 @@ class Run:
         return False
 
     def _are_times_reliable(self) -> bool:
-        """Return whether the kernel noted the times, on a machine that did nothing else."""
+        """Return whether the kernel recorded the times, on an otherwise idle machine."""
         outcomes = [self._outcome] if self._eager is None else [self._outcome, self._eager]
         return all(outcome.is_kernel_time for outcome in outcomes) and not was_busy(self.record)
 
     def _refuse(self, reason: Reason, message: str) -> None:
-        """Record that the candidate is wrong whatever the values of its outputs are."""
+        """Record that the candidate is wrong, whatever the values of its outputs."""
         error = {"type": "", "message": message}
         if reason is Reason.TAMPERING:
             self._fail(Status.RUN_FAILED, reason, "run", error)
@@ -204,7 +204,7 @@ class Run:
             self._fail(Status.OUTPUT_MISMATCH, reason, "judge", error)
 
     def fail_protocol(self, message: str) -> None:
-        """Record that the worker's messages or files made no sense after the baseline had run."""
+        """Record that the worker's messages or files were invalid after the baseline had run."""
         phase = self._outcome.phase
         error = {"type": "ProtocolError", "message": message}
         self.has_outputs = False
@@ -222,7 +222,7 @@ class Run:
             "error_type": read_text((error or {}).get("type", ""), 200),
             "error_message": read_message((error or {}).get("message", ""), MAX_MESSAGE_LENGTH),
         }
-        # What is not right has no speedup, whatever its calls took.
+        # A failed run has no speedup, whatever its times.
         self.record |= dict.fromkeys(("speedup", "speedup_low", "speedup_high", "paired_speedup"))
         if status is not Status.OUTPUT_MISMATCH:
             self.record |= dict.fromkeys(
@@ -230,7 +230,7 @@ class Run:
             )
 
     def judge(self, eager_alone: EagerAlone) -> None:
-        """Compare the outputs with those of eager, and the times of eager with those alone."""
+        """Compare the outputs with eager's, and eager's times with those of eager alone."""
         if eager_alone.problem is not None:
             self._fail(*eager_alone.problem)
             return
@@ -273,7 +273,7 @@ class Run:
             keys = [*eager_alone.keys, *unknown]
             settled = settle(compared, eager_alone.orders, keys)
             compared = list(settled.calls)
-            if oracle is not None:  # float64 may break ties in another way, too
+            if oracle is not None:  # float64 may break ties differently
                 ((first, oracle),) = settle([(first, oracle)], eager_alone.orders, keys[:1]).calls
         rows = compare_calls(compared, oracle)
         random = RandomVerdict()
@@ -282,7 +282,7 @@ class Run:
         why_open = settled.take(rows, random.places)
         self.record["is_random"] = random.is_random
         self.record["warnings"] += random.warnings
-        # Random outputs move from call to call whatever the inputs are.
+        # Random outputs change between calls regardless of the inputs.
         steady = [place for place in range(len(rows)) if place not in random.places]
         compared = [
             ([expected[place] for place in steady], [actual[place] for place in steady])
@@ -323,15 +323,15 @@ class Run:
         )
 
     def _has_random_shapes(self, eager_alone: EagerAlone) -> bool:
-        """Return whether the shapes of eager's outputs differ from draw to draw."""
+        """Return whether the shapes of eager's outputs differ between draws."""
         return self.drawn_calls is not None and eager_alone.draws is None
 
     def _take_random_shapes(self, rows: list[dict[str, Any]]) -> None:
-        """Record that outputs whose shapes depend on a draw allow no verdict."""
+        """Record that outputs with random shapes allow no verdict."""
         self._take_compared(rows, min_t=math.inf, is_random=True, undecidable_reason=RANDOM_SHAPES)
 
     def _take_compared(self, rows: list[dict[str, Any]], **figures: Any) -> None:
-        """Record that the outputs were compared, with their rows and figures."""
+        """Record that the outputs were compared, with their rows and statistics."""
         self.record |= {
             "status": str(Status.OK),
             "reason": str(Reason.NONE),
@@ -354,12 +354,12 @@ class Run:
         )
 
     def look_again(self, eager_alone: EagerAlone) -> None:
-        """Hold a doubted baseline against eager alone in one more process.
+        """Compare a doubted baseline with eager alone in one more process.
 
-        A candidate that disturbs eager does so whenever that is looked at. Where eager alone takes
-        as long now as beside the candidate, it is eager alone that differs from process to process:
-        the machine is noisy, and the doubt goes by the rule for such machines, whose interval
-        covers the speedup against either.
+        A candidate that disturbs eager does so in every comparison. If eager alone is now as slow
+        as next to the candidate, eager alone varies between processes. The machine is then noisy,
+        and the rule for noisy machines settles the doubt: the interval covers the speedup against
+        both.
         """
         if eager_alone.problem is not None or self._alone is None:
             return
@@ -375,7 +375,7 @@ class Run:
             self._take_alone(self.record, self._alone, is_known_busy=True)
 
     def _are_judged_outputs_seen(self) -> bool:
-        """Tell whether the kernel noted the hash of each excerpt that is judged."""
+        """Return whether the kernel recorded the hash of each judged excerpt."""
         return all(
             digest_of(
                 np.ascontiguousarray(output.elements).view(np.uint8).data for output in outputs
@@ -388,7 +388,7 @@ class Run:
     def _describe_judged(
         self, compared: Sequence[tuple[Sequence[Output], Sequence[Output]]]
     ) -> list[dict[str, Any]]:
-        """Return what it takes to make the judged outputs once more, and their hashes."""
+        """Return the information needed to reproduce the judged outputs, and their hashes."""
         calls: list[JudgedCall | None] = [None, *self.calls]
         return [
             {
@@ -402,7 +402,7 @@ class Run:
         ]
 
     def _warn_of_accuracy(self, rows: Sequence[Mapping[str, Any]], oracle_problem: str) -> None:
-        """Warn where the candidate's distance from float64 is a multiple of eager's distance."""
+        """Warn if the candidate's distance from float64 is a multiple of eager's distance."""
         warnings = self.record["warnings"]
         if oracle_problem:
             warnings.append(f"no_oracle: eager could not be run in float64: {oracle_problem}")
@@ -428,10 +428,10 @@ class Run:
 
 
 def settle_suspicion(runs: Sequence[Run]) -> Run:
-    """Return the run to record: the last run of a candidate that was repeated while suspected.
+    """Return the run to record, for a candidate whose run was repeated while suspected.
 
-    A run without a suspicion stands, with a warning that quotes those before it. If each run is
-    suspected, a refused one stands, because it was measured on a calm machine.
+    A run without a suspicion is recorded, with a warning that quotes the earlier suspicions. If
+    every run is suspected, a rejected run is recorded, because it was measured on a quiet machine.
     """
     *earlier, last = runs
     if not last.suspicions:
@@ -445,6 +445,6 @@ def settle_suspicion(runs: Sequence[Run]) -> Run:
 
 
 def _fitting(eager_alone: EagerAlone) -> list[Output] | None:
-    """Return the oracle if it has as many outputs as eager."""
+    """Return the oracle if it has as many outputs as eager, otherwise None."""
     oracle = eager_alone.oracle
     return oracle if oracle is not None and len(oracle) == len(eager_alone.first) else None

@@ -1,9 +1,9 @@
-"""Outputs of runs kept on disk, so that another device or version can be compared with them later.
+"""Stored outputs of runs, for comparisons with another device or version.
 
-A file is an uncompressed `.npz` beside the records: `description` (JSON in bytes: what was run on
-which inputs, and dtype, shape and hash of each output) and `output_0`, `output_1`, … with the raw
-elements. Whoever made the file may be anyone: nothing in it is unpickled, every size is checked
-before memory is taken, and every hash before the elements are used.
+An uncompressed `.npz` file next to the records contains `description` (JSON: what was run on which
+inputs, and the dtype, shape and hash of each output) and `output_0`, `output_1`, … with the raw
+elements. Files may come from untrusted sources: nothing is unpickled, sizes are checked before
+memory is allocated, and hashes are checked before elements are used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_HEADER_BYTES = 2**16
 
 
 class OutputStore:
-    """The outputs of runs under `path`, a directory of run records; one file per run."""
+    """The outputs of runs below `path`, a directory of run records; one file per run."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path, OUTPUTS_NAME)
@@ -47,20 +47,20 @@ class OutputStore:
         return self._file(run_id).exists()
 
     def save(self, job: SampleJob, record: Mapping[str, Any], outputs: Sequence[Output]) -> None:
-        """Keep the outputs of one run.
+        """Store the outputs of one run.
 
         Raises:
-            RunError: they cannot be written.
+            RunError: the outputs cannot be written.
         """
         buffer = io.BytesIO()
         write_outputs(buffer, describe_run(job, record), outputs)
         self.put(record["run_id"], buffer.getbuffer())
 
     def put(self, run_id: str, data: bytes | memoryview) -> None:
-        """Keep what `write_outputs` wrote for a run, whole or not at all.
+        """Atomically store the bytes that `write_outputs` wrote for a run.
 
         Raises:
-            RunError: it cannot be written.
+            RunError: the file cannot be written.
         """
         path = self._file(run_id)
         try:
@@ -72,10 +72,10 @@ class OutputStore:
             ) from error
 
     def load(self, run_id: str) -> tuple[dict[str, Any], list[Output]]:
-        """Return what the run was, and its outputs.
+        """Return the description of a run and its outputs.
 
         Raises:
-            RunError: there are none, or the file is not what `save` wrote.
+            RunError: there are no outputs, or the file was not written by `save`.
         """
         path = self._file(run_id)
         try:
@@ -92,19 +92,19 @@ class OutputStore:
             ) from error
 
     def _file(self, run_id: str) -> Path:
-        if not (run_id.isascii() and run_id.isalnum()):  # an id of a foreign table is not a path
+        if not (run_id.isascii() and run_id.isalnum()):  # ids of untrusted tables must not be paths
             raise RunError(f"`{run_id}` is not the id of a run.")
         return self.path / f"{run_id}.npz"
 
 
 def describe_run(job: SampleJob, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what decides the outputs of a run, as far as another run must share it."""
+    """Return the properties of a run that determine its outputs."""
     names = ("run_id", "sample_id", "compiler", "seed", "input_mode", "weights")
     return {name: record[name] for name in names} | {"sample_digest": sample_digest(job.sample)}
 
 
 def write_outputs(file: BinaryIO, run: Mapping[str, Any], outputs: Sequence[Output]) -> None:
-    """Write outputs and what they are of to a file that can seek."""
+    """Write outputs and the description of their run to a seekable file."""
     described = {
         **run,
         "outputs": [
@@ -130,17 +130,17 @@ def read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
     """Return the description and the outputs in a file that `write_outputs` wrote.
 
     Raises:
-        RunError: The file has another form or cannot be read.
+        RunError: the file has another format or cannot be read.
     """
     return _read_outputs_file(path)
 
 
 def _read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
-    """Read what `write_outputs` wrote.
+    """Read a file that `write_outputs` wrote.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError, KeyError, TypeError, zipfile.BadZipFile: it is not such a file.
+        ValueError, KeyError, TypeError, zipfile.BadZipFile: the file has another format.
     """
     size = path.stat().st_size
     with zipfile.ZipFile(path) as archive:
@@ -174,7 +174,7 @@ def _read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray:
-    """Read one array; its header must account for the bytes that follow, and nothing more."""
+    """Read one array; its header must match the number of bytes that follow."""
     entry = archive.getinfo(name)
     with archive.open(entry) as file:
         if np.lib.format.read_magic(file) != (1, 0):

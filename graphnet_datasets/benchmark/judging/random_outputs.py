@@ -1,4 +1,4 @@
-"""Rows of a record about outputs that depend on random draws."""
+"""Judging of the random outputs of a record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .correctness import Drawn, Output
 from .draws import LEVEL, Draws, DrawVerdict, judge_calls, judge_draws, stored_draw
 
 SAME_STREAM = "same stream"
-"""The test of an output that agrees with eager's in each call: both drew the same numbers."""
+"""The test name for an output that agrees with eager's in each call: both drew the same numbers."""
 RANDOM_SHAPES = "The outputs are random, and their shapes differ from draw to draw."
 MAX_TIMED_CALLS = 128
 MAX_TIMED_ELEMENTS = 2**12
@@ -31,10 +31,10 @@ _OF_EQUAL_DRAWS = (
 
 @dataclasses.dataclass
 class RandomVerdict:
-    """The verdict about the random outputs of a record.
+    """The verdict on the random outputs of a record.
 
-    `places` are those judged by their distribution, `undecidable_reason` is a sentence where no
-    verdict is possible, and `warnings` has a sentence for each output that was found wrong.
+    `places` are the outputs judged by their distribution. `undecidable_reason` is a sentence if no
+    verdict is possible. `warnings` contains a sentence for each wrong output.
     """
 
     is_random: bool = False
@@ -50,20 +50,20 @@ def judge_random_outputs(
     candidate: Sequence[Drawn] | None,
     eager: Sequence[Drawn] | None,
 ) -> RandomVerdict:
-    """Return the verdict about random outputs, and write it to their rows.
+    """Judge the random outputs, write the results to their rows and return the verdict.
 
     Outputs that agree with eager's at t = -3 in every call keep their rows. For the others, `min_t`
-    is infinity where their distribution is another. Where it is the same, `min_t` is the smallest t
-    at which elements that take few values agree with eager's, -inf without such elements. No
-    control passes at any t, so `null_t` and `constant_t` are infinity.
+    is infinity if the distributions differ. Otherwise it is the smallest t at which elements that
+    take few values agree with eager's, or -inf without such elements. No control passes at any t,
+    so `null_t` and `constant_t` are infinity.
 
     Args:
         rows: rows of all outputs, compared element by element.
         calls: outputs of both arms in calls on different inputs.
         plan: the plan of the draws.
-        candidate: the outputs in repeated calls; None without such calls, or where shapes differ
-            from call to call.
-        eager: the same of eager, with `FURTHER_DRAWS` more draws.
+        candidate: the candidate's outputs in repeated calls, or None without such calls or with
+            shapes that differ between calls.
+        eager: eager's outputs in the same calls and in `FURTHER_DRAWS` more.
     """
     verdict = RandomVerdict()
     listed = plan.outputs if len(plan.outputs) <= len(rows) else ()
@@ -127,7 +127,7 @@ def judge_random_outputs(
 
 
 def _combine(of_draws: DrawVerdict, of_calls: DrawVerdict) -> DrawVerdict:
-    """Return the verdict of the smaller p-value, corrected for two of them."""
+    """Return the verdict with the smaller p-value, corrected for two tests."""
     smaller = min(of_draws, of_calls, key=lambda verdict: verdict.p_value)
     return dataclasses.replace(smaller, p_value=min(1.0, 2 * smaller.p_value))
 
@@ -138,7 +138,7 @@ def _varies(drawn: Drawn) -> bool:
 
 
 def _draws(candidate: Drawn, eager: Drawn) -> Draws | None:
-    """Return the draws of both arms, None where dtypes or shapes differ."""
+    """Return the draws of both arms, or None if dtypes or shapes differ."""
     if (candidate.dtype, candidate.shape) != (eager.dtype, eager.shape):
         return None
     count = len(candidate.elements)
@@ -153,7 +153,7 @@ def _draws(candidate: Drawn, eager: Drawn) -> Draws | None:
 
 
 def _thinned(calls: Sequence[Pair], place: int) -> list[tuple[Output, Output]]:
-    """Return one output in some of the calls, and some of its elements."""
+    """Return a subset of the elements of one output in a subset of the calls."""
     thinned = []
     for pair in calls[:MAX_TIMED_CALLS]:
         step = max(1, pair[0][place].elements.size // MAX_TIMED_ELEMENTS)

@@ -1,6 +1,7 @@
-"""Runs compared with stored ones: another device, driver or compiler version, sample by sample.
+"""Comparison of runs with stored runs of another device, driver or compiler version.
 
-Outputs are compared with the stored outputs on the same inputs, and times with the stored times.
+New outputs are compared with the stored outputs on the same inputs, and new times with the stored
+times.
 """
 
 from __future__ import annotations
@@ -54,19 +55,19 @@ VERDICTS_SCHEMA = pa.schema(
         ("run_id", pa.string()),
     ]
 )
-"""Columns of the verdicts. `min_t` is the smallest tolerance at which all outputs agree with the
-stored ones (-inf: bit for bit). `speedup` is the stored time over the new one."""
+"""The columns of the verdicts. `min_t` is the smallest tolerance at which all outputs agree with
+the stored ones (-inf: bit for bit). `speedup` is the stored time divided by the new time."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Verdicts:
-    """New runs against stored ones; `rows` has the columns of `VERDICTS_SCHEMA`.
+    """Verdicts on new runs compared with stored runs; `rows` has the columns of `VERDICTS_SCHEMA`.
 
-    `outputs` is "equal" (bit for bit), "within" (they agree at tolerance t) or "differs"; "broken"
-    where only the stored run was ok, "fixed" where only the new one is, "failing" where neither is,
-    "undetermined" where eager does not agree with itself, "missing" without a stored run. `time` is
-    "slower" or "faster" where the speedup is farther from 1 than `threshold` and its 95 % interval
-    does not hold 1, else "same"; None where one of the two failed.
+    `outputs` is "equal" (bit for bit), "within" (equal at tolerance t) or "differs". It is "broken"
+    if only the stored run was ok, "fixed" if only the new run is ok and "failing" if neither is. It
+    is "undetermined" if eager disagrees with itself and "missing" without a stored run. `time` is
+    "slower" or "faster" if the speedup differs from 1 by more than `threshold` and its 95 %
+    interval excludes 1, otherwise "same". It is None if either run failed.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -75,7 +76,7 @@ class Verdicts:
 
     @property
     def regressions(self) -> list[dict[str, Any]]:
-        """What is broken, differs or is slower, in this order, the slowest first."""
+        """Runs that are broken, differ or are slower, in this order, the slowest first."""
         worse = [
             row
             for row in self.rows
@@ -87,16 +88,16 @@ class Verdicts:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of runs of each verdict."""
-        given = [row["outputs"] for row in self.rows] + [row["time"] for row in self.rows]
-        return {name: given.count(name) for name in (*OUTPUT_VERDICTS, *TIME_VERDICTS)}
+        """The number of runs per verdict."""
+        verdicts = [row["outputs"] for row in self.rows] + [row["time"] for row in self.rows]
+        return {name: verdicts.count(name) for name in (*OUTPUT_VERDICTS, *TIME_VERDICTS)}
 
     def to_table(self) -> pa.Table:
         """Return the rows as a table."""
         return pa.Table.from_pylist(list(self.rows), schema=VERDICTS_SCHEMA)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the rows as CSV, whole or not at all."""
+        """Atomically write the rows as CSV."""
         with replaced(path) as place:
             pyarrow.csv.write_csv(self.to_table(), place)
 
@@ -129,14 +130,14 @@ class Verdicts:
 def check_reference(
     path: str | os.PathLike[str], jobs: Iterable[SampleJob], settings: Settings
 ) -> None:
-    """Check, before anything is run, that stored runs can be compared with those to come.
+    """Check, before any run, that stored runs can be compared with the planned runs.
 
-    Samples without a stored run pass, unless that is all of them.
+    Samples without a stored run pass, unless none of the samples has one.
 
     Raises:
         DatasetNotFoundError: there are no runs at `path`.
-        RunError: a stored run is of another sample, compiler, seed or input mode, its outputs
-            are lost or damaged, or nothing is stored for any of the samples.
+        RunError: a stored run has another sample, compiler, seed or input mode, its outputs are
+            missing or damaged, or none of the samples has a stored run.
     """
     stored = _Stored(path)
     num_found, num_jobs = 0, 0
@@ -175,18 +176,18 @@ def compare_with_reference(
 ) -> Verdicts:
     """Compare runs in one directory with those in another, both made with `keep_outputs`.
 
-    Runs are paired by sample and compiler; of several stored ones the newest counts.
+    Runs are paired by sample and compiler; the newest stored run counts.
 
     Args:
         runs: directory of the new runs.
-        reference: directory of the stored ones.
-        run_ids: only these of the new runs.
-        tolerance: the t at which outputs have to agree.
-        threshold: share by which times may differ, whatever their interval.
+        reference: directory of the stored runs.
+        run_ids: restrict the comparison to these new runs.
+        tolerance: the t at which outputs must agree.
+        threshold: fraction by which times may differ, whatever their interval.
 
     Raises:
         DatasetNotFoundError: there are no runs.
-        RunError: two runs of one sample were not made on the same inputs, or outputs are lost.
+        RunError: two runs of one sample used different inputs, or outputs are missing.
     """
     if not 0 <= threshold < 1:
         raise RunError(f"The threshold is {threshold}, but it must be at least 0 and below 1.")
@@ -242,10 +243,11 @@ class _Stored:
     def find(
         self, sample_id: str, compiler: str, wanted: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return the newest stored run of a sample under a compiler, None if the sample has none.
+        """Return the newest stored run of a sample under a compiler; None if the sample has no
+        runs.
 
         Raises:
-            RunError: the sample has runs, but of other compilers or with other settings.
+            RunError: the sample has runs, but only with other compilers or settings.
         """
         by_compiler = self._of.get(sample_id, {})
         if not by_compiler:
@@ -302,7 +304,7 @@ def _compare_outputs(
 def _compare_times(
     before: Mapping[str, Any], row: Mapping[str, Any], threshold: float
 ) -> dict[str, Any]:
-    """Compare raw times; the runs are independent, so the interval is that of Welch."""
+    """Compare raw times; the runs are independent, so Welch's interval is used."""
     old, new = before["candidate_latency_ms"], row["candidate_latency_ms"]
     if not old or not new:
         return {}

@@ -1,4 +1,4 @@
-"""Figures out of a worker's messages, each checked: the process that sent them ran a candidate."""
+"""Validated values from a worker's messages, which are untrusted: the process ran a candidate."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..child.device_state import is_throttled
 
 MAX_TIMES = 1_000_000
 LAUNCH_BOUND_SHARE = 0.5
-"""An arm whose kernels take less of the wall time than this waits for launches most of the time."""
+"""An arm whose kernels take a smaller fraction of the wall time is limited by kernel launches."""
 CLOCKS_AGREE_WITHIN = 1.25
-"""Ratio of two clocks beyond which a disagreement is worth a warning, above `CLOCKS_AGREE_MS`."""
+"""The ratio of two clocks above which a warning is given, beyond `CLOCKS_AGREE_MS`."""
 CLOCKS_AGREE_MS = 0.1
 _MAX_REASONS = 20
 _MAX_CHANGES = 100
@@ -28,7 +28,7 @@ _PLACES = re.compile(
 
 
 def read_times(given: Any) -> list[float] | None:
-    """Return times in milliseconds, or None if the worker sent something else.
+    """Return times in milliseconds, or None if the worker sent anything else.
 
     >>> read_times([1, 2.5]), read_times([0.0]), read_times("fast")
     ([1.0, 2.5], None, None)
@@ -41,7 +41,7 @@ def read_times(given: Any) -> list[float] | None:
 
 
 def read_counts(given: Any, length: int) -> list[int] | None:
-    """Return as many whole numbers, or None if the worker sent something else.
+    """Return `length` integers, or None if the worker sent anything else.
 
     >>> read_counts([0, 3], 2), read_counts([0, -1], 2), read_counts([0], 2)
     ([0, 3], None, None)
@@ -52,7 +52,7 @@ def read_counts(given: Any, length: int) -> list[int] | None:
 
 
 def read_number(given: Any) -> float | None:
-    """Return a finite number that is not negative, or None.
+    """Return a finite, non-negative number, or None.
 
     >>> read_number(3), read_number(-1), read_number("3")
     (3, None, None)
@@ -62,14 +62,14 @@ def read_number(given: Any) -> float | None:
 
 
 def read_text(given: Any, length: int) -> str:
-    """Return the first characters of whatever was given; a lone surrogate has no UTF-8."""
+    """Return the first `length` characters of a value; lone surrogates are replaced."""
     return str(given).encode(errors="replace").decode()[:length]
 
 
 def read_message(given: Any, length: int) -> str:
-    """Return the first characters of a message, without the directories that packages lie in.
+    """Return the first characters of a message, without the directories of installed packages.
 
-    Records are published, and where somebody has installed a package is nobody's business.
+    Records are published, and installation paths are private.
 
     >>> read_message("/home/me/.venv/lib/python3.11/site-packages/torch/nn/linear.py(1): no", 99)
     'torch/nn/linear.py(1): no'
@@ -78,7 +78,7 @@ def read_message(given: Any, length: int) -> str:
 
 
 def without_places(text: str) -> str:
-    """Return a text without the directories that packages lie in.
+    """Return a string without the directories of installed packages.
 
     >>> without_places("in /opt/python/site-packages/tvm/ir.py")
     'in tvm/ir.py'
@@ -87,7 +87,7 @@ def without_places(text: str) -> str:
 
 
 def read_changes(messages: Mapping[str, Any]) -> list[str]:
-    """Return a line for each part of the process's state that a candidate changed.
+    """Return a line for each part of the process state that a candidate changed.
 
     >>> read_changes({"state of calls": [["torch.num_threads", "8", "1"]]})
     ['torch.num_threads: 8 -> 1 (in a call)']
@@ -104,7 +104,7 @@ def read_changes(messages: Mapping[str, Any]) -> list[str]:
 
 
 def read_device_state(given: Any) -> dict[str, Any] | None:
-    """Return a state of a GPU with the fields of `DEVICE_STATE_FIELDS`, or None."""
+    """Return a GPU state with the fields of `DEVICE_STATE_FIELDS`, or None."""
     if not isinstance(given, dict):
         return None
     state: dict[str, Any] = {}
@@ -121,7 +121,7 @@ def read_device_state(given: Any) -> dict[str, Any] | None:
 
 
 def take_figures(record: dict[str, Any], messages: Mapping[str, Any]) -> None:
-    """Record what follows from the times of a run: break-even, launch bound, clocks, throttling."""
+    """Record values derived from a run's times: break-even, launch bound, clocks, throttling."""
     if record["compile_time_s"] is not None:
         record["break_even_calls"] = break_even_calls(
             record["compile_time_s"], record["baseline_latency_ms"], record["candidate_latency_ms"]
@@ -139,7 +139,7 @@ def take_figures(record: dict[str, Any], messages: Mapping[str, Any]) -> None:
 
 
 def _compare_clocks(record: dict[str, Any], arm: str) -> None:
-    """Hold the three clocks of a GPU against each other."""
+    """Compare the three clocks of a GPU with each other."""
     events = statistics.median(record[f"{arm}_latency_ms"])
     wall, kernels = record[f"{arm}_wall_ms"], record[f"{arm}_kernel_ms"]
     if wall and kernels is not None:
@@ -151,7 +151,8 @@ def _compare_clocks(record: dict[str, Any], arm: str) -> None:
         is_odd = _differ(wall, events)
     if kernels is not None:
         said.append(f"kernels {kernels:.3g} ms")
-        # Kernels of several streams overlap, so their sum may be a little more; idle gaps are less.
+        # Kernels on several streams overlap, so their sum may exceed the event time slightly; idle
+        # gaps reduce it.
         is_odd = is_odd or (kernels > events and _differ(kernels, events))
     if is_odd:
         record["warnings"].append(f"clocks_disagree on the {arm}: {', '.join(said)}")
@@ -165,7 +166,7 @@ def _differ(one: float, other: float) -> bool:
 def take_off_pauses(
     record: dict[str, Any], messages: Mapping[str, Any], pauses: Sequence[tuple[float, float]]
 ) -> None:
-    """Take off the times of loading and compiling for how long the worker was stopped in them.
+    """Subtract the pauses of the worker from its loading and compile times.
 
     >>> record = {"compile_time_s": 9.5}
     >>> pauses = [(8.0, 11.0), (19.5, 19.75), (30.0, 31.0)]

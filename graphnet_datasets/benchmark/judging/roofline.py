@@ -1,11 +1,13 @@
-"""The speed of light of a device: measured peak rates, and the time that they allow at best.
+"""The speed of light of a device: its measured peak rates and the shortest times they allow.
 
-The rates are the best of a few short measurements of what a compiler can hope for: a large square
-matrix product per dtype (FLOP/s) and a large copy (bytes read and written per second). They are
-cached per environment and number of threads, since they change with neither sample nor compiler.
+The rates are the best results of a few short measurements of what a compiler can achieve: a large
+square matrix product per dtype (FLOP/s) and a large copy (bytes read and written per second). They
+are cached per environment and number of threads, since they depend on neither the sample nor the
+compiler.
 
-A measurement on a busy machine is too low: it is stored with the state of the machine, repeated at
-the next use, and only ever raised, by another measurement or by a faster run of eager.
+Rates measured on a busy machine are too low. They are stored with the state of the machine and
+measured again at the next use. Rates are only ever raised, by another measurement or by a faster
+run of eager.
 """
 
 from __future__ import annotations
@@ -34,21 +36,21 @@ from ..records.environment import describe_environment, environment_id
 PEAK_DTYPES = ("float32", "bfloat16", "float16")
 REPEATS = 8
 BUDGET_S = 1.0
-"""Seconds after which a slow operation is not repeated: it is nobody's peak."""
+"""An operation that takes longer than this, in seconds, is not repeated."""
 MATRIX_SIZE = {"cpu": 1536, "cuda": 8192}
-"""Rows and columns of the square matrices, large enough to fill the device."""
+"""The number of rows and columns of the matrices, large enough to saturate the device."""
 COPY_BYTES = 256 * 2**20
-"""Several times the largest last-level cache of a CPU; a GPU gets eight times as much."""
+"""Several times the largest last-level cache of a CPU; a GPU copies eight times as much."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PeakRates:
     """Measured peak rates of a device.
 
-    `flops_per_s` maps a dtype to multiplications and additions per second, `bytes_per_s` counts
-    bytes read plus bytes written, from and to memory; `cache_bytes` is the size of the last cache.
-    `load`, `other_cpu_share` and `steal_share` are the state of the machine during the calmest
-    measurement (see `timing.usage`), None where an older version stored the rates.
+    `flops_per_s` maps a dtype to multiplications and additions per second. `bytes_per_s` counts
+    bytes read from and written to memory. `cache_bytes` is the size of the last-level cache.
+    `load`, `other_cpu_share` and `steal_share` are the state of the machine during the least busy
+    measurement (see `timing.usage`), or None for rates stored by older versions.
     """
 
     device: str
@@ -63,13 +65,13 @@ class PeakRates:
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether the rates were measured while no other process took the processors."""
+        """Return whether no other process used the processors during the measurement."""
         if self.other_cpu_share is None or self.steal_share is None:
             return False
         return not is_busy(dataclasses.asdict(self))
 
     def raised(self, other: PeakRates) -> PeakRates:
-        """Return the greater of both rates, with the state of the calmer measurement.
+        """Return the maximum of both rates, with the state of the less busy measurement.
 
         >>> slow = PeakRates("cpu", "", 1, {"float32": 1e9}, 4e9, other_cpu_share=0.9)
         >>> fast = PeakRates("cpu", "", 1, {"float32": 9e9}, 2e9, other_cpu_share=0.0)
@@ -92,10 +94,10 @@ class PeakRates:
 
 
 def floor_ms(flops: float | None, bytes_moved: float | None, dtype: str, peaks: PeakRates) -> float:
-    """Return the least time in milliseconds that the peak rates allow for this much work.
+    """Return the shortest time in milliseconds that the peak rates allow for this much work.
 
-    Work of a dtype that was not measured is bound by the fastest of the measured rates, so that
-    the floor is never too high. Unknown work (None) bounds nothing.
+    For a dtype without a measured rate the fastest rate is used, so that the floor is never too
+    high. Unknown work (None) does not contribute.
 
     >>> peaks = PeakRates("cpu", "", 1, {"float32": 1e9}, 1e9)
     >>> floor_ms(2e6, 1e6, "float32", peaks)
@@ -110,11 +112,11 @@ def peak_rates(
 ) -> PeakRates:
     """Return the device's peak rates, measured now or by an earlier call in this environment.
 
-    A measurement takes a few seconds. It is kept under `$XDG_CACHE_HOME/graphnet_datasets`. Rates
-    that were measured on a busy machine are measured again and raised; `refresh` replaces rates.
+    A measurement takes a few seconds and is cached under `$XDG_CACHE_HOME/graphnet_datasets`. Rates
+    from a busy machine are measured again and raised; `refresh` replaces them.
 
     Raises:
-        RunError: the device is not there or too small for the measurement.
+        RunError: the device is missing or too small for the measurement.
         MissingExtraError: torch is not installed.
     """
     threads = num_threads or len(os.sched_getaffinity(0))
@@ -129,20 +131,20 @@ def peak_rates(
 
 
 def load_peak_rates(device: str, environment: str, num_threads: int) -> PeakRates | None:
-    """Return the rates that were measured in this environment, or None."""
+    """Return the cached rates of this environment, or None."""
     return _read(_cache_path(device, environment, num_threads))
 
 
 def store_peak_rates(peaks: PeakRates) -> None:
-    """Keep rates for `load_peak_rates`."""
+    """Cache rates for `load_peak_rates`."""
     _write(_cache_path(peaks.device, peaks.environment_id, peaks.num_threads), peaks)
 
 
 def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
-    """Measure the rates of `PeakRates` and the state of the machine, whatever is cached.
+    """Measure the rates of `PeakRates` and the state of the machine, ignoring the cache.
 
     Raises:
-        RunError: the device is not there or too small for the measurement.
+        RunError: the device is missing or too small for the measurement.
         MissingExtraError: torch is not installed.
     """
     try:
@@ -172,7 +174,7 @@ def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
             left = torch.randn(size, size, device=device, dtype=torch.float32).to(dtype)
             out = torch.empty_like(left)
             seconds = _best(lambda left=left, out=out: torch.mm(left, left, out=out), synchronize)
-            # Where a narrow dtype has no fast product, float32 does the same work faster.
+            # A narrow dtype without a fast product can use float32 instead.
             flops[name] = max(2 * size**3 / seconds, flops.get("float32", 0.0))
         num_bytes = COPY_BYTES * (8 if is_cuda else 1)
         source = torch.randint(255, (num_bytes,), device=device, dtype=torch.uint8)
@@ -194,7 +196,7 @@ def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
 
 
 def _best(call: Callable[[], Any], synchronize: Callable[[], None]) -> float:
-    """Return the shortest of several times in seconds; a peak is what was reached once."""
+    """Return the shortest of several times in seconds, since a peak only has to be reached once."""
     times = []
     while not times or (len(times) < REPEATS and sum(times) < BUDGET_S):
         synchronize()
@@ -206,7 +208,7 @@ def _best(call: Callable[[], Any], synchronize: Callable[[], None]) -> float:
 
 
 def _nothing() -> None:
-    """Wait for nothing: a CPU call has ended when it returns."""
+    """Do nothing: a CPU call has finished when it returns."""
 
 
 def _cache_path(device: str, environment: str, num_threads: int) -> Path:
@@ -228,7 +230,8 @@ def _write(path: Path, peaks: PeakRates) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(dataclasses.asdict(peaks)))
     except OSError:
-        # The cache only saves a few seconds; a home without rights must not cost a measurement.
+        # The cache only saves a few seconds; an unwritable home directory must not fail the
+        # measurement.
         return
 
 
@@ -239,9 +242,10 @@ def roofline_share(
     dtype: str,
     peaks: PeakRates,
 ) -> float | None:
-    """Return the share of the speed of light that a run reached: floor / median latency.
+    """Return the fraction of the speed of light that a run reached: floor / median latency.
 
-    None without latencies or without known work; above 1 the run did less than it should have.
+    Returns None without latencies or known work. A value above 1 means that the run did less work
+    than it should have.
 
     >>> roofline_share([4.0], 2e6, 0, "float32", PeakRates("cpu", "", 1, {"float32": 1e9}, 1e9))
     0.5

@@ -1,9 +1,9 @@
 """Two-sample tests on paired draws, exact for any distribution.
 
-Draw i of one arm and draw i of the other are made from the same inputs. If both arms draw from one
-distribution, exchanging the two changes nothing, so the sign of the difference of any statistic of
-a draw is positive or negative with the same probability. No assumption about the distribution, or
-about how the elements of one draw depend on each other, is needed.
+Draw i of one arm and draw i of the other use the same inputs. If both arms draw from the same
+distribution, swapping the two draws changes nothing. The difference of any statistic is then
+positive or negative with equal probability. The tests assume nothing about the distribution or
+about dependencies between the elements of a draw.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 _SUM_FACTOR = 1 / (2 * math.erfc(1.0))
-"""The least c with P(sum of a_i e_i >= z) <= c P(N >= z) for random signs e_i, a unit vector a and
-a standard normal N: Bentkus and Dzindzalieta, "A tight Gaussian bound for weighted sums of
+"""The smallest c with P(sum of a_i e_i >= z) <= c P(N >= z) for random signs e_i, a unit vector a
+and a standard normal N: Bentkus and Dzindzalieta, "A tight Gaussian bound for weighted sums of
 Rademacher random variables", Bernoulli 21 (2015)."""
 _LEAST_Z = 4.0
-"""Below it the binomial test is not computed: its p-value would be too large to matter."""
+"""Below this value the binomial test is skipped: its p-value would be too large to matter."""
 
 
 def sign_flip_p(left: Floats, right: Floats) -> float:
-    """Return the p-value of one statistic of paired draws, (m,) and (m,), two-sided.
+    """Return the two-sided p-value of one statistic of paired draws, (m,) and (m,).
 
-    It is twice the smaller of two p-values that hold for every number of draws: of the sum of the
-    differences, by the bound of Bentkus and Dzindzalieta, and of their signs, by the binomial
-    distribution.
+    The p-value is twice the smaller of two p-values, both valid for any number of draws: for the
+    sum of the differences, by the bound of Bentkus and Dzindzalieta, and for their signs, by the
+    binomial distribution.
 
     >>> sign_flip_p(np.zeros(4), np.zeros(4))
     1.0
@@ -56,10 +56,9 @@ def sign_flip_p(left: Floats, right: Floats) -> float:
 def repetition_p(left: Sequence[bytes], right: Sequence[bytes]) -> float:
     """Return the p-value of draws that repeat within `right` and never within `left`.
 
-    Of c equal draws, each of another pair, at most one is in `left` with a probability of
-    (c + 1) / 2^c. Where one pair has two of them, the others are in `right` with a probability of
-    1 / 2^(c - 2). The p-value is the product over all sets of equal draws; 1 where draws of `left`
-    repeat too.
+    Of c equal draws from different pairs, at most one is in `left` with a probability of (c + 1) /
+    2^c. If two of them form a pair, the others are in `right` with a probability of 1 / 2^(c - 2).
+    The p-value is the product over all sets of equal draws, or 1 if draws of `left` repeat too.
 
     >>> different, equal = [bytes([i]) for i in range(40)], [b"x"] * 40
     >>> repetition_p(different, different), repetition_p(different, equal) == 41 / 2**40
@@ -78,7 +77,7 @@ def repetition_p(left: Sequence[bytes], right: Sequence[bytes]) -> float:
 
 
 def normal_scores(values: Floats) -> Floats:
-    """Return the normal score of the rank of each value of `values`, (n,); equal values share one.
+    """Return the normal score of the rank of each value of `values`, (n,); ties share a score.
 
     >>> normal_scores(np.array([3.0, 1.0, 2.0])).round(3)
     array([ 0.674, -0.674,  0.   ])
@@ -97,7 +96,7 @@ def _score_table(count: int) -> Floats:
 
 
 def _binomial_tail(count: int, least: int) -> float:
-    """Return the probability of `least` heads or more in `count` throws of a fair coin."""
+    """Return the probability of at least `least` heads in `count` tosses of a fair coin."""
     total = term = math.comb(count, least)
     for heads in range(least, count):
         term = term * (count - heads) // (heads + 1)

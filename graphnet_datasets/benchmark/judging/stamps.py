@@ -1,4 +1,4 @@
-"""What the kernel noted of the calls of a run, read and held to the order that a worker keeps."""
+"""Reading of the kernel's time stamps of a run, with checks of their order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NS_PER_MS = 1e6
 
 
 class TimesError(Exception):
-    """What was reported makes no sense; `is_forged` if it cannot have come from the worker."""
+    """The reported times are inconsistent; `is_forged` if an honest worker cannot send them."""
 
     def __init__(self, message: str, *, is_forged: bool) -> None:
         super().__init__(message)
@@ -23,17 +23,17 @@ class TimesError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Look:
-    """What was seen of the outputs of a call, and how many milliseconds after its end."""
+    """The hash of an inspected output excerpt, and the milliseconds since the end of the call."""
 
     after_ms: float
     digest: str
 
 
 def read_looks(stamps: Sequence[Stamp]) -> dict[str, list[Look]]:
-    """Return the looks at the outputs of each arm; each follows its call at once.
+    """Return the inspections of each arm's outputs; each directly follows its call.
 
     Raises:
-        TimesError: one does not.
+        TimesError: an inspection does not follow its call.
 
     >>> labels = ["+candidate 0", "-candidate 0", "=candidate 0 ab12"]
     >>> read_looks([Stamp(label, 10**6 * place) for place, label in enumerate(labels)])
@@ -54,12 +54,12 @@ def read_looks(stamps: Sequence[Stamp]) -> dict[str, list[Look]]:
 
 
 def read_layouts(stamps: Sequence[Stamp]) -> dict[str, list[float]]:
-    """Return how many milliseconds it took to lay out the inputs of each call of each arm.
+    """Return the milliseconds that preparing the inputs of each call took, by arm.
 
-    `first` are those of eager before there was a candidate.
+    `first` contains the calls of eager before the candidate was loaded.
 
     Raises:
-        TimesError: a call did not follow at once.
+        TimesError: a call did not directly follow its preparation.
 
     >>> labels = ["<first 0", "+first 0", "-first 0"]
     >>> read_layouts([Stamp(label, 10**6 * place) for place, label in enumerate(labels)])
@@ -81,7 +81,7 @@ def read_layouts(stamps: Sequence[Stamp]) -> dict[str, list[float]]:
 
 @dataclasses.dataclass(frozen=True)
 class StampedTimes:
-    """What the stamps of a run say: milliseconds of each call, stamping included."""
+    """Times from the stamps of a run: milliseconds per call, including the stamping."""
 
     first_ms: list[float]
     baseline_ms: list[float]
@@ -90,10 +90,10 @@ class StampedTimes:
 
 
 def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
-    """Return name and milliseconds of each call, one after the other, by the phase it was made in.
+    """Return the name and milliseconds of each call in order, by the phase of the call.
 
     Raises:
-        TimesError: a stamp is missing, doubled or out of its order.
+        TimesError: a stamp is missing, duplicated or out of order.
     """
     phase, begun = "", None
     calls: dict[str, list[tuple[str, float]]] = {"baseline": [], "run": []}
@@ -123,10 +123,10 @@ def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
 
 
 def read_stamps(stamps: Sequence[Stamp]) -> StampedTimes:
-    """Return the times of the calls, which must have come one after the other, pair by pair.
+    """Return the times of the calls; the calls must be in order, pair by pair.
 
     Raises:
-        TimesError: a stamp is missing, doubled or out of its order.
+        TimesError: a stamp is missing, duplicated or out of order.
 
     >>> calls = ["baseline 0", "candidate 0"]
     >>> labels = ["phase run", *(sign + call for call in calls for sign in "+-")]

@@ -1,7 +1,8 @@
-"""Verdicts on outputs in an order that their operator leaves open.
+"""Verdicts on outputs whose order the operator leaves open.
 
-A permutation is right if it selects the sorted keys, each position once. A position of a tied
-element is right if its key is equal. The keys come from eager alone, on the inputs of each call.
+A permutation is correct if it selects the sorted keys and contains each position once. The position
+of a tied element is correct if its key is equal. The keys come from eager alone, on the inputs of
+each call.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from .correctness import Output
 from .windows import are_in_windows, has_tied_maxima
 
 Keys: TypeAlias = "Sequence[Output] | None"
-"""The keys of each open order in one call, None where they were not kept."""
+"""The keys of each open order in one call, or None if they were not stored."""
 
 
 @dataclasses.dataclass(slots=True)
 class SettledCalls:
-    """Calls in which valid orders of the candidate are replaced by eager's.
+    """Calls with the candidate's valid orders replaced by eager's.
 
-    `position_t` maps an output of positions to the smallest t at which the keys that they select
-    pass: computed keys differ by rounding. `open_outputs` maps an output that depends on the order
-    of tied elements, and differs from eager's in a call with ties, to the operator.
+    `position_t` maps a positions output to the smallest t at which the selected keys pass; computed
+    keys differ by rounding. `open_outputs` maps an output to an operator if the output depends on
+    the order of tied elements and differs from eager's in a call with ties.
     """
 
     calls: Sequence[Pair]
@@ -41,8 +42,8 @@ class SettledCalls:
     def take(self, rows: Sequence[dict[str, Any]], without: Collection[int] = ()) -> str | None:
         """Set the tolerances of positions; return why the outputs allow no verdict, or None.
 
-        They allow none if every output that is wrong depends on the order of tied elements. The
-        outputs `without` are judged in another way.
+        No verdict is possible if every wrong output depends on the order of tied elements. Outputs
+        in `without` are judged elsewhere.
         """
         for place, t in self.position_t.items():
             if place not in without:
@@ -60,7 +61,7 @@ class SettledCalls:
 def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> SettledCalls:
     """Return the calls with valid orders of the candidate replaced by eager's.
 
-    `keys` has the keys of each call, in the order of `orders.operators`.
+    `keys` contains the keys of each call, in the order of `orders.operators`.
     """
     settled_calls: list[Pair] = []
     settled = SettledCalls(settled_calls)
@@ -107,18 +108,18 @@ def _is_equal(left: Output, right: Output) -> bool:
 
 
 def _is_whole(output: Output) -> bool:
-    """Return whether an output, or its excerpt, has all elements."""
+    """Return whether an output, or its excerpt, contains all elements."""
     return output.elements.size == math.prod(output.shape)
 
 
 def _replaced(output: Output, elements: npt.NDArray) -> Output:
-    """Return an output with other elements, in the same order, shape and dtype."""
+    """Return an output with different elements but the same order, shape and dtype."""
     elements = elements.astype(output.elements.dtype).reshape(output.elements.shape)
     return dataclasses.replace(output, elements=elements)
 
 
 class _Positions:
-    """Positions of both arms along the sorted dimension, and the keys that they select."""
+    """Positions of both arms along the sorted dimension, and the keys they select."""
 
     def __init__(self, order: OpenOrder, keys: Output, eager: Output, candidate: Output) -> None:
         self._order, self._dtype = order, keys.dtype
@@ -140,10 +141,10 @@ class _Positions:
         )
 
     def tolerance(self, *, is_exact: bool) -> float:
-        """Return the smallest t at which the candidate's positions are right.
+        """Return the smallest t at which the candidate's positions are correct.
 
-        -inf if each selects a key equal to the key that eager's selects, +inf if a position is out
-        of range or, in a permutation, occurs twice. Exact keys must be equal.
+        Returns -inf if the selected keys equal the keys that eager's positions select. Returns +inf
+        if a position is out of range or, in a permutation, duplicated. Exact keys must be equal.
         """
         length = self._array.shape[self._dim]
         chosen = self._candidate
@@ -176,7 +177,7 @@ class _Positions:
         return -math.inf if np.array_equal(*pairs, equal_nan=True) else math.inf
 
     def _rows(self) -> npt.NDArray:
-        """Return for each position the number of its row along the dimension."""
+        """Return the row number along the dimension for each position."""
         coordinates = list(np.unravel_index(self._places, self._shape))
         coordinates[self._dim] = np.zeros_like(self._places)
         return np.ravel_multi_index(coordinates, self._shape)
@@ -188,7 +189,7 @@ class _Positions:
 
 
 class _PooledPositions(_Positions):
-    """Positions of the maxima of windows, flat in the last dimensions of the keys."""
+    """Positions of window maxima, flat over the last dimensions of the keys."""
 
     def __init__(self, order: OpenOrder, keys: Output, eager: Output, candidate: Output) -> None:
         leading = eager.shape[: -order.num_axes]
@@ -215,9 +216,9 @@ class _PooledPositions(_Positions):
 def _settle_mode(
     settled: SettledCalls, orders: Orders, place: int, keys: Keys, outputs: Sequence[Output]
 ) -> bool:
-    """Judge a most frequent element, or its position, of the candidate; return whether it is right.
+    """Judge the candidate's most frequent element or its position; return whether it is correct.
 
-    `outputs` are the candidate's. A position has to be that of the element that it returns.
+    `outputs` belong to the candidate. A position must point to the returned element.
     """
     number, result = orders.direct[place]
     order, chosen = orders.operators[number], outputs[place].elements.reshape(-1)
@@ -269,9 +270,9 @@ def _sort_values(
 def _settle_unique(
     settled: SettledCalls, orders: Orders, eager: list[Output], candidate: list[Output]
 ) -> None:
-    """Bring unique elements, their inverse and their counts into one order, in both arms.
+    """Reorder unique elements, their inverse and their counts consistently in both arms.
 
-    An excerpt has no such order, so it leaves the output open.
+    An excerpt cannot be reordered, so the output stays open.
     """
     for number, order in enumerate(orders.operators):
         places = {
@@ -305,9 +306,8 @@ def _unique_order(
 ) -> npt.NDArray | None:
     """Return the order of the unique elements: by value, else by occurrence, else by count.
 
-    With `dim` the elements are slices along it.
-
-    None if the inverse does not point to each element, which no order mends.
+    With `dim` the elements are slices along it. Returns None if the inverse does not reference
+    every element, which no reordering fixes.
     """
     sizes = [
         arm[places[name]].elements.size
@@ -354,7 +354,7 @@ def _has_ties(orders: Orders, number: int, keys: Output) -> bool:
         if "values" in order.open_results and order.count > 1:
             return True
         values = (values[..., ::-1] if order.is_largest else values)[..., : order.count + 1]
-    if order.is_first:  # the least or the greatest
+    if order.is_first:  # minimum or maximum
         ends = (values[..., :2], values[..., -2:])
         return any(bool((end[..., 1:] == end[..., :-1]).any()) for end in ends)
     return bool((values[..., 1:] == values[..., :-1]).any())

@@ -1,13 +1,13 @@
 """Times of a run, from the kernel's stamps and the worker's report of the same calls.
 
-The candidate ran in the process that timed it, and could forge whatever that process reports. The
-stamps around each call have the kernel's time on them, so the times of a record are theirs; the
-duration of the stamping itself is known from calls of eager before the candidate was loaded.
+The candidate ran in the process that timed it, and could forge any report of that process. The
+stamps around each call carry the kernel's time, so a record uses their times. The duration of
+stamping itself is known from calls of eager before the candidate was loaded.
 
-A stamp that is missing or out of order is forgery. A duration alone is not: other processes that
-take the processors lengthen any interval. So a function that compares durations returns a
-`suspicion`, a sentence about them. A run with a suspicion is repeated, and only a candidate that is
-suspected in each run, at least once on a calm machine, is refused.
+A missing or misplaced stamp proves forgery. A duration alone does not, because other processes can
+lengthen any interval. Functions that compare durations therefore return a `suspicion`, a sentence
+about them. A run with a suspicion is repeated. A candidate is only rejected if it is suspected in
+every run, at least once on a quiet machine.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from .reported import read_counts, read_number, read_text, read_times
 from .stamps import TimesError, read_calls, read_layouts, read_looks, read_stamps
 
 AGREE_WITHIN, AGREE_MS = 1.05, 0.05
-"""Ratio of the worker's times to the kernel's beyond which a disagreement is forgery, and how much
-the medians differ for other reasons: a call that ends on another core than that of the stamp."""
+"""Limits beyond which the worker's times disagree with the kernel's: a ratio, and a difference of
+the medians that other causes explain, such as a call that ends on another core than its stamp."""
 LAYOUT_WITHIN = 1.25
-"""Ratio by which laying out inputs may take longer between calls of two arms than of one."""
+"""The ratio by which preparing inputs may take longer between calls of two arms than of one."""
 NOISE_SHIFT = 2.0
-"""Ratio of eager's times beside the candidate and alone that a busy machine does not explain."""
+"""The ratio of eager's times next to the candidate and alone that a busy machine cannot explain."""
 DISTURBED = "baseline_disturbed: "
-"""What the warning of a doubted baseline begins with."""
+"""The prefix of the warning about a disturbed baseline."""
 MACHINE_FIELDS = ("load", "other_cpu_share", "steal_share")
 
 
@@ -49,7 +49,7 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
     """Record the times of a run, its speedup and the state of the machine; return suspicions.
 
     Raises:
-        TimesError: the worker reported no times, or the stamps are not those of its calls.
+        TimesError: the worker reported no times, or the stamps do not match its calls.
     """
     reported = [read_times(messages.get(f"{arm}_latency_ms")) for arm in ARMS]
     baseline, candidate = reported
@@ -114,7 +114,7 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
 
 
 def take_noise(record: dict[str, Any]) -> None:
-    """Record whether the speedup is noisy, by its interval and the state of the machine."""
+    """Record whether the speedup is noisy, based on its interval and the state of the machine."""
     settings = load_json(record["settings"] or "{}", "the settings of a run")
     precision = settings.get("timing", {}).get("precision", STATED_PRECISION)
     interval = record["speedup_low"], record["speedup_high"]
@@ -126,35 +126,36 @@ def _machine_of(record: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def was_busy(record: Mapping[str, Any]) -> bool:
-    """Return whether other processes or machines took the processors while a record was timed."""
+    """Return whether other processes or machines used the processors while a record was timed."""
     return is_busy(_machine_of(record))
 
 
 def _were_calls_interrupted(record: Mapping[str, Any]) -> bool:
-    """Return whether the machine was busy, or the kernel preempted many of the timed calls.
+    """Return whether the machine was busy or the kernel preempted many of the timed calls.
 
-    Threads of the worker preempt each other, so preemptions alone do not show other processes.
+    Threads of the worker preempt each other, so preemptions alone do not indicate other processes.
     """
     counts = [*(record["baseline_preemptions"] or ()), *(record["candidate_preemptions"] or ())]
     return is_busy(_machine_of(record), counts)
 
 
 def take_layouts(record: dict[str, Any], outcome: Outcome) -> str | None:
-    """Compare how long it took to lay out the inputs of each arm; return a suspicion or None.
+    """Compare how long preparing the inputs took for each arm; return a suspicion or None.
 
-    The inputs of a call are there before its clock starts, and laying them out is the same work for
-    both arms, and before there is a candidate. Where it takes longer for the candidate, the
-    candidate may work then. Its layouts are compared with eager's, pair by pair, and, as it could
-    delay those too, with those before it was loaded, times the growth of eager's calls since, plus
-    a quarter. A longer layout widens the interval of the speedup.
+    The inputs of a call exist before its clock starts. Preparing them is the same work for both
+    arms and before the candidate is loaded. If it takes longer for the candidate, the candidate may
+    be working then. The candidate's preparation times are compared with eager's, pair by pair.
+    Since a candidate could delay eager's as well, they are also compared with the times before it
+    was loaded, scaled by the growth of eager's calls since then plus a quarter. A longer
+    preparation widens the interval of the speedup.
 
-    A layout that is longer by more than the call itself is a suspicion, provided that it cannot be
-    an interruption of some calls: the least of the candidate's layouts (the lowest tenth of more
-    than ten) exceeds the upper quartile of the others by as much. Only the layouts before the
-    faster half of its calls count, because work that is done ahead makes a call fast.
+    A preparation that is longer by more than the call itself is a suspicion, unless interruptions
+    of some calls explain it. The smallest of the candidate's preparation times (the lowest tenth of
+    more than ten) must exceed the upper quartile of the others by as much. Only the preparations
+    before the faster half of its calls count, because work done ahead makes a call fast.
 
     Raises:
-        TimesError: a call did not follow its layout.
+        TimesError: a call did not directly follow its preparation.
     """
     layouts = read_layouts(outcome.stamps)
     own = layouts["candidate"]
@@ -175,7 +176,7 @@ def take_layouts(record: dict[str, Any], outcome: Outcome) -> str | None:
     if least_early <= (AGREE_WITHIN - 1) * took + AGREE_MS:
         return None
     usual = statistics.median(layouts["first"] or layouts["baseline"])
-    enough = took + AGREE_MS + (LAYOUT_WITHIN - 1) * usual  # no accident of tiny calls
+    enough = took + AGREE_MS + (LAYOUT_WITHIN - 1) * usual  # excludes chance in tiny calls
     apart = _gap(reference, _before_fast_calls(own, record["candidate_latency_ms"]))
     _doubt(
         record,
@@ -193,7 +194,7 @@ def take_layouts(record: dict[str, Any], outcome: Outcome) -> str | None:
 
 
 def _before_fast_calls(layouts_ms: Sequence[float], calls_ms: Sequence[float]) -> list[float]:
-    """Return the layouts before the calls that took no longer than their median.
+    """Return the preparation times of calls that took at most the median time.
 
     >>> _before_fast_calls([5.0, 6.0, 7.0], [1.0, 2.0, 3.0])
     [5.0, 6.0]
@@ -205,9 +206,9 @@ def _before_fast_calls(layouts_ms: Sequence[float], calls_ms: Sequence[float]) -
 
 
 def _gap(reference_ms: Sequence[float], own_ms: Sequence[float]) -> float:
-    """Return the 0.1 quantile of `own_ms` less the 0.75 quantile of `reference_ms`.
+    """Return the 0.1 quantile of `own_ms` minus the 0.75 quantile of `reference_ms`.
 
-    Of few times these are the least and the greatest.
+    For few times these are the minimum and the maximum.
 
     >>> _gap([1.0, 2.0, 3.0], [9.0, 7.0, 8.0])
     4.0
@@ -217,14 +218,14 @@ def _gap(reference_ms: Sequence[float], own_ms: Sequence[float]) -> float:
 
 
 def take_looks(record: dict[str, Any], outcome: Outcome) -> set[str]:
-    """Return the hashes of the excerpts of the candidate's outputs; doubt outputs that came late.
+    """Return the hashes of the candidate's output excerpts; widen the interval for late outputs.
 
-    Taking an excerpt is the same work for both arms. Where it takes longer for the candidate, part
-    of the candidate's work may have been done then, and the interval covers that. On a busy machine
-    either may be interrupted, so it has to be longer by the lower end of the interval of the pairs.
+    Taking an excerpt is the same work for both arms. If it takes longer for the candidate, part of
+    the candidate's work may have happened then, and the interval is widened to cover it. On a busy
+    machine either may be interrupted, so the lower end of the interval of the pairs decides.
 
     Raises:
-        TimesError: a look did not come directly after its call.
+        TimesError: an inspection did not directly follow its call.
     """
     looks = read_looks(outcome.stamps)
     if looks["baseline"] and looks["candidate"]:
@@ -240,7 +241,7 @@ def take_looks(record: dict[str, Any], outcome: Outcome) -> set[str]:
 
 
 def _doubt(record: dict[str, Any], message: str, took_ms: float, more_ms: float) -> None:
-    """Widen the interval to calls that are `more_ms` longer, and add a warning."""
+    """Widen the interval to include calls that are `more_ms` longer, and add a warning."""
     least = record["speedup"] * took_ms / (took_ms + more_ms)
     record["speedup_low"], _ = cover((record["speedup_low"], None), (least, None))
     record["warnings"].append(
@@ -249,7 +250,7 @@ def _doubt(record: dict[str, Any], message: str, took_ms: float, more_ms: float)
 
 
 def _lateness(eager_ms: Sequence[float], own_ms: Sequence[float]) -> tuple[float, float]:
-    """Return by how much the looks at the candidate's outputs are longer, and at least are.
+    """Return how much longer the candidate's inspections take, and the lower end of the interval.
 
     >>> _lateness([1.0] * 19 + [40.0], [3.0] * 20)
     (2.0, 2.0)
@@ -274,14 +275,14 @@ def take_alone(
     *,
     is_known_busy: bool = False,
 ) -> None:
-    """Record eager's times alone, and what becomes of a doubt about those beside the candidate.
+    """Record eager's times alone and compare them with its times next to the candidate.
 
-    Where the two differ on a busy machine the interval of the speedup covers both; where they
-    differ on a calm one, or by more than noise explains, `is_baseline_disturbed` is set too, and
-    both arms are to be timed again in turns. The speedup stays that of the pairs. `first_ms` are
-    eager's times in the process of the pairs, before there was a candidate: where those are like
-    the ones beside it, the machine is another one since, and not by the candidate's doing.
-    `is_known_busy` says that the machine was found to be busy in another way.
+    If the two differ on a busy machine, the interval of the speedup covers both. If they differ on
+    a quiet machine, or by more than noise explains, `is_baseline_disturbed` is set as well and both
+    arms must be timed again in turns. The speedup stays that of the pairs. `first_ms` are eager's
+    times in the process of the pairs before the candidate was loaded. If they match the times next
+    to the candidate, the machine has changed since, and the candidate is not the cause.
+    `is_known_busy` states that the machine was busy according to another check.
     """
     alone = read_times(alone_ms)
     record["baseline_alone_ms"] = alone
@@ -325,10 +326,10 @@ def take_alone(
 def _has_drifted(
     first_ms: Sequence[float] | None, paired_ms: Sequence[float], alone_ms: Sequence[float]
 ) -> bool:
-    """Tell whether all of eager's calls took as much longer already before the candidate was there.
+    """Return whether all of eager's calls were already slower before the candidate was loaded.
 
-    All of them: what slows some of the calls is not what the machine does to every one. The few
-    first calls show their median alone.
+    All of them must be: a change of the machine affects every call, unlike other causes. The few
+    first calls only provide a median.
     """
     if not first_ms:
         return False
@@ -342,7 +343,7 @@ def _has_drifted(
 
 
 def _calm(times_ms: Sequence[float], preemptions: Sequence[int]) -> list[float]:
-    """Return the times of calls that were not preempted, or all where those are too few."""
+    """Return the times of calls without preemptions, or all times if there are too few of them."""
     calm = [
         elapsed_ms for elapsed_ms, count in zip(times_ms, preemptions, strict=True) if not count
     ]
@@ -365,14 +366,14 @@ def overhead_ms(
     reported_ms: Sequence[float],
     clock: str,
 ) -> float:
-    """Return how long two stamps take, by the calls of eager that came before the candidate.
+    """Return the duration of two stamps, from the calls of eager before the candidate was loaded.
 
-    The timed calls, `noted_ms` by the kernel and `reported_ms` by the worker, count where they show
-    less: if the machine was busy only before, for instance with the other process of two that take
-    turns, too much would be subtracted.
+    The timed calls, `noted_ms` by the kernel and `reported_ms` by the worker, are used if they show
+    a shorter duration. The machine may have been busy only before them, for instance with the other
+    process of two that take turns, and too much would be subtracted.
 
     Raises:
-        TimesError: the worker reports others than the kernel saw.
+        TimesError: the worker's calls differ from those that the kernel saw.
     """
     first = read_times(messages.get("baseline_first_ms"))
     if first is None or len(first) != len(first_ms):
@@ -388,7 +389,7 @@ def overhead_ms(
 
 
 def _stamping_ms(noted_ms: Sequence[float], reported_ms: Sequence[float]) -> float:
-    """Return what two stamps take: the lower quartile, as being interrupted only adds to it.
+    """Return the duration of two stamps: the lower quartile, since interruptions only add to it.
 
     >>> round(_stamping_ms([1.003, 1.004, 1.5, 1.9], [1.0] * 4), 3)
     0.004
@@ -402,19 +403,19 @@ def _stamping_ms(noted_ms: Sequence[float], reported_ms: Sequence[float]) -> flo
 def find_disagreement(
     arm: str, times_ms: Sequence[float], wall_ms: Any, clock: str, stamped_ms: Sequence[float]
 ) -> str | None:
-    """Return a suspicion if the worker's times of an arm are not those of the kernel, else None.
+    """Return a suspicion if the worker's times of an arm disagree with the kernel's, else None.
 
-    `times_ms` and, for the clock of a device, `wall_ms` are the worker's; `stamped_ms` are the
+    `times_ms` and, for a device clock, `wall_ms` are the worker's times; `stamped_ms` are the
     kernel's.
     """
     reported = statistics.median(times_ms)
-    if not clock.startswith("perf_counter"):  # of a device: the wall clock of the same calls
+    if not clock.startswith("perf_counter"):  # device clock: use the wall clock instead
         reported = read_number(wall_ms) or 0.0
     stamped = statistics.median(stamped_ms)
     low, high = sorted((reported, stamped))
     apart = high - low
     if clock.startswith("perf_counter") and len(times_ms) == len(stamped_ms):
-        # Of few calls, one that is interrupted between a clock and its stamp moves a median.
+        # With few calls, an interruption between a clock and its stamp moves the median.
         differences = (abs(own - noted) for own, noted in zip(times_ms, stamped_ms, strict=True))
         apart = min(apart, statistics.median(differences))
     if apart <= (AGREE_WITHIN - 1) * low + AGREE_MS:

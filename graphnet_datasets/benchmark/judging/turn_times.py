@@ -1,4 +1,4 @@
-"""Times of arms that took turns in two processes, and what they say of a doubted baseline."""
+"""Times of arms that took turns in two processes, used to settle doubts about a baseline."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .stamps import TimesError, read_calls
 from .times import DISTURBED, find_disagreement, overhead_ms, read_machine, take_noise
 
 AGREES_WITHIN = 1.1
-"""How far outside of the interval of the turns the speedup of the pairs may lie."""
+"""The ratio by which the speedup of the pairs may lie outside of the interval of the turns."""
 MAX_BLOCKS = 10_000
 
 
 def take_turn_times(
     record: dict[str, Any], messages: Mapping[str, Any], outcome: Outcome, eager: Outcome
 ) -> list[str]:
-    """Record times of blocks and return suspicions; a time is the median of a block's calls.
+    """Record the times of blocks and return suspicions; the time of a block is its median call.
 
     Raises:
-        TimesError: the worker reported no times, or the stamps are not those of its calls.
+        TimesError: the worker reported no times, or the stamps do not match its calls.
     """
     clock = read_text(messages.get("clock"), 40)
     is_kernel = outcome.is_kernel_time and eager.is_kernel_time
@@ -60,12 +60,12 @@ def take_turn_times(
 
 
 def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval: Interval) -> bool:
-    """Settle a doubt: return whether the record of the turns is to be kept.
+    """Settle a doubt; return whether to record the run in turns.
 
-    Where the pairs' speedup is within that of the turns, the candidate did not disturb the
-    baseline: the pairs stand, in the interval that covers theirs (`paired_interval`) and that of
-    the turns, and no longer that against eager alone, whose times were of another moment.
-    `doubted` is changed then, else `record`.
+    If the speedup of the pairs is within that of the turns, the candidate did not disturb the
+    baseline and the pairs are recorded. Their interval covers the interval of the pairs
+    (`paired_interval`) and of the turns. It no longer covers the speedup against eager alone, which
+    was timed at another moment. `doubted` is modified in this case, otherwise `record`.
     """
     paired, low, high = doubted["speedup"], record["speedup_low"], record["speedup_high"]
     is_confirmed = (
@@ -97,7 +97,7 @@ def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval:
 
 
 def keep_pairs(doubted: dict[str, Any], why: str) -> None:
-    """Say in a doubted record why it stands nevertheless."""
+    """Record in a doubted record why it stands nevertheless."""
     doubted["warnings"].append(f"baseline_doubted: the pairs stand; {why}.")
 
 

@@ -19,20 +19,20 @@ from .reported import read_message, read_number
 from .ties import settle
 
 WRONG_T = -3.0
-"""A call is wrong where its outputs pass at no t up to this one, and the timed run did better."""
+"""A call is wrong if its outputs pass at no t up to this value and the timed run did better."""
 _STALE_MARGIN = 1.0
-"""How much smaller than `min_t` the t against another answer is where the candidate repeats it."""
+"""A candidate repeats an answer if its t against the answer is lower than `min_t` by this much."""
 _EXACT_T = -12.0
-"""Taken for -inf where two values of t are subtracted."""
+"""Substitute for -inf in differences of two values of t."""
 _SEVERITY = ("stale", "wrong", "failed", "unsupported", "undecidable", "ok")
 _MAX_MESSAGE_LENGTH = 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EagerVaried:
-    """Eager's side: its plan, its outputs, and its outputs with sizes frozen at earlier ones.
+    """Eager's plan, its outputs, and its outputs with sizes frozen at earlier ones.
 
-    `problem` says why there is nothing to compare with, "" where there is.
+    `problem` states why a comparison is impossible, or "".
     """
 
     plan: VaryingPlan | None = None
@@ -48,10 +48,10 @@ def judge_varied(
     outputs: Mapping[int, list[Output]] | None = None,
     orders: Orders | None = None,
 ) -> None:
-    """Write the verdicts on the calls of a run into its record.
+    """Write the verdicts on the varied calls of a run into its record.
 
-    A candidate that is wrong, stale or fails with other sizes or numbers fails the run. A call
-    whose outputs differ only where they depend on `orders`, those of tied elements, is undecidable.
+    A candidate that is wrong, stale or fails at other sizes or numbers fails the run. A call is
+    undecidable if its outputs differ only where they depend on `orders` of tied elements.
     """
     plan = eager.plan
     if eager.problem or plan is None or outcome is None:
@@ -133,7 +133,7 @@ def _compare(
     actual: list[Output],
     usual_t: float | None,
 ) -> None:
-    """Compare the outputs of one call with eager's, and with eager's answers to other calls."""
+    """Compare the outputs of a call with eager's, and with eager's answers to other calls."""
     expected = eager.outputs[number]
     others = [
         other
@@ -169,7 +169,7 @@ def _take_orders(row: dict[str, Any], call: Pair, orders: Orders) -> None:
 
 
 def repeats(actual: Sequence[Output], expected: Sequence[Output], other: Sequence[Output]) -> bool:
-    """Return whether an output is nearer to eager's answer to another call than to its own."""
+    """Return whether an output is closer to eager's answer to another call than to its own."""
     if not len(actual) == len(expected) == len(other):
         return False
     for output, own, stale in zip(actual, expected, other, strict=True):
@@ -186,7 +186,7 @@ def repeats(actual: Sequence[Output], expected: Sequence[Output], other: Sequenc
 
 
 def _distance(actual: Sequence[Output], expected: Sequence[Output]) -> float:
-    """Return the smallest t at which outputs pass; infinity where their form differs."""
+    """Return the smallest t at which outputs pass; infinity if their structure differs."""
     if find_mismatch(expected, actual)[0] is not Reason.NONE:
         return math.inf
     min_t = overall_min_t(compare_outputs(expected, actual))
@@ -198,7 +198,7 @@ def _agree(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
 
 
 def _take_recompilations(record: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Count the compilations after the first call, and those calls that cannot do without one."""
+    """Count the compilations after the first call, and the calls that require one."""
     seen = [(rows[0]["sizes"], rows[0]["scalars"])]
     is_compiled = []
     for row in rows[1:]:
@@ -216,7 +216,7 @@ def _take_recompilations(record: dict[str, Any], rows: Sequence[Mapping[str, Any
 
 
 def _take_wrong(record: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Let the worst call count: its `min_t`, or a failure where the outputs differ in form."""
+    """Record the worst call: its `min_t`, or a failure if the outputs differ in structure."""
     wrong = [row for row in rows if row["verdict"] == "wrong"]
     if any(row["min_t"] is None for row in wrong):
         _fail(record, Status.OUTPUT_MISMATCH, Reason.SHAPE, "judge")

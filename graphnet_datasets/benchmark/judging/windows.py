@@ -1,4 +1,4 @@
-"""Positions that pooling operators return: which window of the input each of them is from."""
+"""Window membership of the positions that pooling operators return."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...analysis.orders import Window
 
 _MAX_CELLS = 2**16
-"""Windows that are searched for ties; graphs with more count as having some."""
+"""The number of windows up to which ties are searched; larger graphs count as having ties."""
 
 
 def are_in_windows(
@@ -55,7 +55,7 @@ def are_in_windows(
 
 
 def has_tied_maxima(window: Window, keys: npt.NDArray, num_axes: int) -> bool:
-    """Return whether a window has its maximum more than once; `keys` are (…, *spatial).
+    """Return whether a window contains its maximum more than once; `keys` are (…, *spatial).
 
     >>> keys = np.array([0.0, 0.0, 1.0, 2.0])
     >>> has_tied_maxima(Window((2,), (2,)), keys, 1)
@@ -86,14 +86,14 @@ def has_tied_maxima(window: Window, keys: npt.NDArray, num_axes: int) -> bool:
 
 
 def _first(start: int, step: int) -> int:
-    """Return the first position of a window that is in the input."""
+    """Return the first position of a window that is inside the input."""
     return start % step if start < 0 else start
 
 
 def _bounds(
     window: Window, axis: int, length: int, count: int
 ) -> tuple[npt.NDArray, npt.NDArray, int]:
-    """Return where the window of each cell starts and stops along an axis, and its step."""
+    """Return the start and stop of each cell's window along an axis, and its step."""
     cells = np.arange(count)
     if window.is_adaptive:
         return cells * length // count, -(-(cells + 1) * length // count), 1
