@@ -135,7 +135,7 @@ class _Node:
 
 
 def _read_node(node: Any) -> _Node:
-    """Return what a node computes; for a library call, only the operator that it implements."""
+    """Return the operators of a node; a library call has only the operator that it implements."""
     from torch._inductor.scheduler import ExternKernelSchedulerNode
 
     is_extern = isinstance(node, ExternKernelSchedulerNode)

@@ -203,7 +203,7 @@ class _Body:
         return text if isinstance(arg, Ref) or not text.startswith("-") else f"({text})"
 
     def print(self, arg: Any) -> str:
-        """Return the expression that stands for an argument."""
+        """Return the expression of an argument."""
         if isinstance(arg, Ref):
             return self.names[arg.index]
         if isinstance(arg, tuple):

@@ -66,7 +66,7 @@ class Regions:
 
     @property
     def is_open(self) -> bool:
-        """Whether a region is open, which may change what operators do."""
+        """True while a region is open, which may affect operators."""
         return bool(self._opened)
 
     def call(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

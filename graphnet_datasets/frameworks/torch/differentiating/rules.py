@@ -61,7 +61,7 @@ def public_transform(target: Any, args: Sequence[Any], source: Any) -> tuple[Any
 def native_kernels() -> Iterator[None]:
     """Trace resampling as eager's operators instead of torch's decompositions.
 
-    The decompositions add in another order and are not what a training step runs.
+    The decompositions add in another order and do not match a real training step.
     """
     operators = [
         getattr(getattr(_ATEN, packet), overload)

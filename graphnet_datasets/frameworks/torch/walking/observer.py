@@ -29,7 +29,7 @@ class Observer:
         """Record the operator's result."""
 
     def noted(self) -> Any:
-        """Return the records since `begin`."""
+        """Return the records made since `begin`."""
 
     def repeat(self, noted: Any) -> contextlib.AbstractContextManager[Any]:  # noqa: ARG002
         """Add the records of an earlier, identical call; results are created in this context."""
