@@ -1,4 +1,5 @@
-"""Seeded inputs: the elements of a sample's tensors as NumPy arrays, equal on every machine."""
+"""Seeded input generation: the elements of a sample's tensors as NumPy arrays, equal on every
+machine."""
 
 from .arrays import (
     DRAWS_VERSION,

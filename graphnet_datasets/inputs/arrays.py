@@ -1,4 +1,4 @@
-"""The elements of one input of a sample, seeded, drawn from the recorded statistics."""
+"""Seeded generation of the elements of one input, from its recorded statistics."""
 
 from __future__ import annotations
 
@@ -31,15 +31,16 @@ MODES: tuple[str, ...] = get_args(Mode)
 _WIDE = ("float32", "float64")
 
 DRAWS_VERSION = 5
-"""Version of the draws: the same sample, seed and mode give the same elements while it stays.
+"""Version of the random draws. Within a version, the same sample, seed and mode give the same
+elements.
 
-1: running variances from a noncentral chi-square, integers uniform within their range.
-2: log-normal variances, integers and masks by role, mode `fresh`. What has neither (weights with a
-normal distribution, stored elements) is as in 1.
-3: the corners of boxes in order (`find_boxes`). All else is as in 2.
-4: normals of tensors of 262,144 elements and more, but of float64, from a block that is scaled
-beforehand, so that their last bits differ. All else is as in 3.
-5: corners of boxes of whole numbers in order, and offsets (`find_offsets`). All else is as in 4."""
+1: running variances from a noncentral chi-square, integers uniform within their range. 2:
+log-normal variances, integers and masks by role, mode `fresh`. Other tensors (normally distributed
+weights, stored elements) are as in 1. 3: ordered box corners (`find_boxes`). All else is as in 2.
+4: normal tensors with at least 262,144 elements, except float64, are drawn from a scaled block,
+which changes their last bits. All else is as in 3. 5: ordered corners of integer boxes, and sorted
+offsets (`find_offsets`). All else is as in 4.
+"""
 
 
 def make_array(
@@ -51,21 +52,21 @@ def make_array(
 ) -> npt.NDArray:
     """Return the elements of input `index` of `sample`, row-major, in the dtype of `STORAGE`.
 
-    The elements follow from (seed, sample id, canonical input name) alone, on every machine. In
-    mode `replay` they have the recorded mean and standard deviation and stay within the recorded
-    minimum and maximum (those of the calibration in a sample that was calibrated). Without a
-    recorded value they have `default_statistics`, or for integers what their role allows
-    (`find_roles`). Stored data is given back as it is; under other `sizes` than the captured ones
-    each axis is cut or repeated.
+    The elements depend only on (seed, sample id, canonical input name), on every machine. In mode
+    `replay` they have the recorded mean and standard deviation and stay within the recorded minimum
+    and maximum; for a calibrated sample these are the calibrated statistics. Missing statistics are
+    replaced with `default_statistics`, or for integers with the range that their role allows
+    (`find_roles`). Stored data is returned unchanged; under `sizes` other than the captured sizes,
+    each axis is truncated or repeated.
 
-    Mode `fresh` is another call of the same model: whatever of its data inputs may differ does.
-    Stored integers and masks are drawn anew by their role, so indices stay within the bounds of
-    what they index (`redraw`); stored floats move a little; constants among them get a spread.
-    Mode `probe` does the same and gives constant weights a spread too (zero biases, unit scales)
-    and flips an eighth of constant booleans that have no role, so that a compiler that drops a
-    bias or a mask is found out.
+    Mode `fresh` simulates another call of the same model by changing all data inputs that may
+    change. Stored integers and masks are drawn again according to their role, so that indices stay
+    within bounds (`redraw`). Stored floats are perturbed slightly, and constant floats get a
+    nonzero spread. Mode `probe` also gives constant weights a spread (zero biases, unit scales) and
+    flips an eighth of constant booleans without a role. This exposes compilers that drop a bias or
+    a mask.
 
-    `sizes` maps the sample's symbols to integers (default: those it was captured with).
+    `sizes` maps the sample's symbols to integers (default: the sizes of the capture).
 
     Raises:
         SampleError: the mode is unknown, a symbol has no size, or the statistics contradict
@@ -125,10 +126,12 @@ def find_normals(
     mode: Mode = "replay",
     sizes: Mapping[str, int] | None = None,
 ) -> tuple[Normals, tuple[int, ...], tuple[int, ...]] | None:
-    """Return what a device needs to make input `index` itself, as `make_array` does.
+    """Return the parameters with which a device can generate input `index` exactly like
+    `make_array`.
 
-    With it the shape that is drawn and the one that this is expanded to. None for what is not a
-    large tensor of normals in float32, float16 or bfloat16: it is made in the host's memory.
+    The result is a tuple of the parameters, the drawn shape, and the shape to which the drawn
+    tensor is expanded. Returns None unless the input is a large normal tensor in float32, float16
+    or bfloat16; other inputs are generated on the host.
 
     Raises:
         SampleError: the statistics contradict themselves.
@@ -158,7 +161,7 @@ def find_normals(
 
 
 def _is_stored(each: Input) -> bool:
-    """Tell whether an input's elements are on record, and drawn from nothing."""
+    """Return whether an input uses its stored elements instead of random ones."""
     return each.data is not None and each.calibrated is None
 
 
@@ -173,7 +176,7 @@ def _recorded(sample: Sample, index: int, shape: tuple[int, ...], dtype: str) ->
 def _in_mode(
     sample: Sample, index: int, wanted: Distribution, mode: Mode
 ) -> tuple[Distribution, bool]:
-    """Return what a mode makes of what was recorded, and whether it has to be positive."""
+    """Return the distribution adjusted to the mode, and whether its values must be positive."""
     each = sample.inputs[index]
     dtype = each.value.dtype or "bool"
     is_fresh = mode != "replay" and each.role == "input"
@@ -185,18 +188,23 @@ def _in_mode(
 def _in_order(
     sample: Sample, index: int, elements: npt.NDArray, stored: npt.NDArray | None = None
 ) -> npt.NDArray:
-    """Return drawn whole numbers, those that say where something begins in order.
+    """Return drawn integers with box corners and offsets put in order.
 
-    Corners of boxes, and offsets, which begin and end as what is `stored`, or as was recorded.
+    Offsets keep the first and last value of `stored`, or the recorded range if nothing is stored.
     """
     if (boxes := find_boxes(sample).get(index)) is not None and elements.dtype.kind in "iu":
         order_corners(elements, boxes, 0.0, math.inf)
     elif index in find_offsets(sample) and elements.size:
         ends = elements if stored is None or not stored.size else stored
         low, high = ends.min(), ends.max()
-        held = sample.inputs[index].statistics
-        if stored is None and held is not None and held.min is not None and held.max is not None:
-            low, high = math.ceil(held.min), math.floor(held.max)
+        statistics = sample.inputs[index].statistics
+        if (
+            stored is None
+            and statistics is not None
+            and statistics.min is not None
+            and statistics.max is not None
+        ):
+            low, high = math.ceil(statistics.min), math.floor(statistics.max)
         put_in_order(elements, low, high)
     return elements
 
@@ -204,7 +212,7 @@ def _in_order(
 def _boxes_in_order(
     elements: npt.NDArray, dtype: str, boxes: Boxes, wanted: Distribution
 ) -> npt.NDArray:
-    """Return drawn boxes each of which begins before it ends."""
+    """Return drawn boxes with their corners in order."""
     if dtype not in ("float16", "bfloat16", *_WIDE):
         return elements
     values = decode(elements, dtype)
@@ -216,10 +224,10 @@ def _boxes_in_order(
 
 
 def drawn_shape(each: Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the shape that is drawn of an input: 1 for the leading axes that it is expanded along.
+    """Return the shape that is drawn for an input, with size 1 for leading expanded axes.
 
-    Those have a stride of 0, so that all their places are one place in memory. Stored elements and
-    whole numbers, which are drawn by what they are for, are made whole.
+    Expanded axes have a stride of 0, so that all their positions share memory. Stored elements, and
+    integers drawn by role, are generated at the full shape.
 
     >>> from graphnet_datasets.sample import Value
     >>> drawn_shape(Input("input", Value("float32", (8, 3), (0, 1))), (8, 3), {})
@@ -244,7 +252,8 @@ def drawn_shape(each: Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -
 def _draw_whole(
     sample: Sample, index: int, key: int, shape: tuple[int, ...], wanted: Distribution, mode: Mode
 ) -> npt.NDArray | None:
-    """Return integers or booleans as their role has them, or None where the record says enough."""
+    """Return integers or booleans drawn by role, or None if the recorded statistics are
+    sufficient."""
     each = sample.inputs[index]
     dtype = each.value.dtype or "bool"
     role = find_roles(sample).get(index)
@@ -265,7 +274,8 @@ def _draw_whole(
 def resize_elements(
     data: bytes, dtype: str, old_shape: tuple[int, ...], shape: tuple[int, ...]
 ) -> bytes:
-    r"""Return the stored elements of a tensor at another shape: each axis is cut or repeated.
+    r"""Return the stored elements of a tensor at another shape, with each axis truncated or
+    repeated.
 
     >>> resize_elements(bytes([1, 2, 3]), "uint8", (1, 3), (2, 4))
     b'\x01\x02\x03\x01\x01\x02\x03\x01'
@@ -287,7 +297,7 @@ def _stored(sample: Sample, each: Input, dtype: str, shape: tuple[int, ...]) -> 
 def _resized(data: npt.NDArray, shape: tuple[int, ...]) -> npt.NDArray:
     if data.size == 0:
         return np.zeros(shape, data.dtype)
-    # The shortened axes first: nothing is longer on the way than it is in the end.
+    # Truncate axes first, so that no intermediate array is larger than the result.
     for axis, length in sorted(enumerate(shape), key=lambda each: each[1] > data.shape[each[0]]):
         if data.shape[axis] != length:
             data = np.take(data, np.arange(length) % data.shape[axis], axis=axis)

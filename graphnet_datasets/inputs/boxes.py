@@ -1,9 +1,10 @@
-"""Which inputs hold boxes, told by what consumes them, and how boxes are put in order.
+"""Detection of inputs that hold bounding boxes, and ordering of their corners.
 
-A box is two corners, (x1, y1, x2, y2), in four columns next to each other. Detection models take
-the logarithm of its sides, divide by its area, and cut it out of images; drawn column by column
-half of all boxes end before they begin. `find_boxes` follows the columns of each input through the
-graph to where one corner is subtracted from the other, or to an operator that takes boxes.
+A box is a pair of corners, (x1, y1, x2, y2), in four adjacent columns. Detection models take the
+logarithm of its sides, divide by its area, and crop it from images. If the columns are drawn
+independently, half of all boxes have negative sides. `find_boxes` tracks the columns of each input
+through the graph to a subtraction of one corner from the other, or to an operator with box
+operands.
 """
 
 from __future__ import annotations
@@ -23,15 +24,16 @@ from .keeping import once_per_sample
 from .terms import SUBTRACTING, is_whole
 
 _MOST_COLUMNS = 7
-"""Of vectors that hold a box: its corners, its image, a score and a class."""
+"""Maximum width of a vector that contains a box: its corners, an image index, a score and a
+class."""
 _SHORTEST = 1 / 16
-"""The shortest side of a box that is drawn, in standard deviations of its coordinates."""
+"""Minimum side of a drawn box, in standard deviations of its coordinates."""
 
 
 class Boxes(NamedTuple):
-    """Boxes along the last axis of an input: the column of x1, and how many images they lie on.
+    """Boxes along the last axis of an input: the column of x1 and the number of images.
 
-    `num_images` is known where the column before x1 says on which of them a box lies.
+    `num_images` is set if the column before x1 contains the image index of the box.
     """
 
     first: int
@@ -51,7 +53,7 @@ _PAIRING = OperatorNames("box_pairs")
 
 @once_per_sample
 def find_boxes(sample: Sample) -> Mapping[int, Boxes]:
-    """Return which inputs of a sample hold boxes, of floating-point numbers or whole ones.
+    """Return the inputs of a sample that hold boxes, with floating-point or integer coordinates.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -69,11 +71,11 @@ def find_boxes(sample: Sample) -> Mapping[int, Boxes]:
 
 
 def order_corners(elements: npt.NDArray, boxes: Boxes, std: float, high: float) -> None:
-    """Exchange coordinates, in place, so that each box begins before it ends.
+    """Swap coordinates in place, so that the first corner of each box is the smaller one.
 
-    Along the last axis of `elements` lie boxes. Sides shorter than a part of `std` are lengthened
-    to it, within the largest coordinate, `high`; of a `std` of 0, and of whole numbers, no element
-    changes otherwise than by place. Nothing is done to an axis that is too short for a box.
+    Boxes are along the last axis of `elements`. Sides shorter than a fraction of `std` are extended
+    to it, up to the largest coordinate, `high`. If `std` is 0 or the elements are integers,
+    coordinates are only swapped. An axis that is too short for a box is left unchanged.
     """
     if elements.shape[-1] < boxes.first + 4:
         return
@@ -110,7 +112,7 @@ class _Search:
                 self.values[index] = Columns(frozenset({index}), 0, shape[-1], rank)
 
     def step(self, own: int, op: Op) -> None:
-        """Note what operator `own` does with columns, and which its result holds."""
+        """Record how operator `own` uses columns, and the columns that its result holds."""
         used = [
             value
             for ref in iterate_refs((op.args, op.kwargs))
@@ -137,7 +139,7 @@ class _Search:
             self.values[own] = made
 
     def _note_sides(self, op: Op) -> None:
-        """Note the boxes of which a corner is subtracted from the other."""
+        """Record boxes whose corners are subtracted from each other."""
         operands = [ref_of(arg) for arg in op.args[:2]]
         end, start = (
             self.values.get(-1 if ref is None else ref) for ref in [*operands, -1, -1][:2]
@@ -146,7 +148,7 @@ class _Search:
             return
         if end.width == start.width <= 2 and end.first == start.first + 2 and start.first <= 1:
             for source in end.sources & start.sources:
-                # The first of two columns is x, of single ones it may be y.
+                # A pair of columns starts with x; a single column may be y.
                 self._note(source, start.first, is_sure=start.width == 2)
 
     def _note(self, source: int, first: int, *, is_sure: bool, images: int | None = None) -> None:
@@ -162,7 +164,7 @@ class _Search:
             self.found[source] = Boxes(known.first, images)
 
     def _note_taken(self, name: str, op: Op) -> None:
-        """Note the boxes that an operator takes as such."""
+        """Record the box operands of an operator."""
         text = _TAKING.get(self.sample.framework, {}).get(name)
         if text is None:
             return
@@ -232,7 +234,7 @@ class _Search:
         return Columns(whole.sources, first, stop - start, rank, is_apart)
 
     def _kept(self, op: Op, used: list[Columns]) -> Columns | None:
-        """Return the columns of a result that has those of its operands."""
+        """Return the columns of a result that preserves the columns of its operands."""
         if not used or any(value[1:3] != used[0][1:3] for value in used):
             return None
         shape = self._shape(op)
@@ -241,6 +243,6 @@ class _Search:
         if not is_apart and shape is not None and (not shape or shape[-1] != used[0].width):
             if used[0].width > 1:
                 return None
-            is_apart = True  # a single column whose axis was moved or left out
+            is_apart = True  # a single column whose axis was moved or removed
         rank = used[0].rank if shape is None else len(shape)
         return Columns(sources, used[0].first, used[0].width, rank, is_apart)

@@ -1,15 +1,16 @@
-"""Statistics that fit the values that arrive, found in one pass over a graph.
+"""Calibration of input statistics in one pass over a graph.
 
-Recorded statistics say what each tensor was like, not how the tensors fit together: channels whose
-drawn variance is too small or kernels whose drawn elements agree too little make values grow or
-vanish from layer to layer until they overflow. In a trained network they do neither. So the graph
-is run once, operator by operator; where what arrives does not fit the statistics of a
-normalisation, they are replaced by those of what arrives, and where a product leaves the usual
-range, its weight is scaled, as data-dependent initialisation does (Krähenbühl et al. 2015,
-Data-dependent initializations of convolutional neural networks; Mishkin and Matas 2015, All you
-need is a good init).
+Recorded statistics describe each tensor in isolation. If independently drawn channel variances are
+too small, or drawn kernels differ too much from the trained kernels, values grow or vanish from
+layer to layer until they overflow. In a trained network they do neither. Calibration therefore runs
+the graph once, one operator at a time. Where the input of a normalization does not match its
+statistics, they are replaced with those of the input. Where a product leaves the usual range, its
+weight is rescaled, as in data-dependent initialization (Krähenbühl et al. 2015, Data-dependent
+initializations of convolutional neural networks; Mishkin and Matas 2015, All you need is a good
+init).
 
-What is found are statistics of whole tensors, not elements: later draws are draws as before.
+The results are statistics of whole tensors, not elements: inputs are still drawn at random from
+them.
 """
 
 from __future__ import annotations
@@ -28,23 +29,26 @@ from .terms import is_whole
 from .weights import Norm, find_weight_uses
 
 LOWEST, HIGHEST = 3e-3, 8.0
-"""Root mean square of what a product may give."""
+"""Accepted range of the root mean square of a product."""
 
 HELD_UP = 1 / 64
-"""Where the data decide a smaller share of a product than this, that part has to be `LOWEST`."""
+"""If the data contribute a smaller share of a product than this, the contribution itself must
+reach `LOWEST`."""
 
 RAISED, LOWERED = 3e-2, 1.0
-"""What a product is brought to that gives less or more. What is small may be so because few of the
-values that arrive are not zero, and other weights let more of them through: hence not higher."""
+"""Targets for products that are too small or too large. The target for small products is below
+1, because a product may be small only because most of its input is zero, and rescaled weights
+change that."""
 
 SEEDS = (0, 1, 2)
-"""The draws that a graph is run on in turn: what fits one draw may overflow with another."""
+"""The seeds with which a graph is run in turn, since weights that suit one seed may overflow
+with another."""
 
 NORMALISED = (0.25, 4.0)
-"""Root mean square that values may have after a normalisation, before its scale and shift."""
+"""Accepted range of the root mean square after a normalization, before its scale and shift."""
 
 _MAX_SPREAD = 0.5
-"""Standard deviation of a calibrated running variance, as a share of its mean, at most."""
+"""Maximum standard deviation of a calibrated running variance, relative to its mean."""
 
 _DIGITS = 4
 _ATTEMPTS = 3
@@ -54,8 +58,11 @@ _OTHER_SEED = 3
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Moments:
-    """Of a value with channels: mean and standard deviation over the channels of their means and
-    of their variances, and the root mean square of all elements that are finite."""
+    """Statistics of a value with channels.
+
+    The mean and the standard deviation over channels of the channel means, and the same of the
+    channel variances. Only finite elements count.
+    """
 
     mean: float
     spread_of_means: float
@@ -64,35 +71,38 @@ class Moments:
 
 
 class Backend(Protocol):
-    """What a framework does for the calibration; values are numbered as in the sample."""
+    """The operations that calibration requires of a framework; values are numbered as in the
+    sample."""
 
     def run(self, position: int) -> None:
-        """Run operator `position`, once more if it has run, and keep its result."""
+        """Run the operator at `position`, even if it has run before, and keep its result."""
 
     def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
-        """Have input `index` made anew from the statistics that it has in `sample`.
+        """Schedule input `index` to be drawn again, from its statistics in `sample`.
 
-        It is drawn by the seed of all inputs unless there is another `seed`.
+        Without `seed`, the seed of the other inputs is used.
         """
 
     def root_mean_square(self, value: int) -> float | None:
-        """Return it over the finite elements; None for what is not a floating-point tensor."""
+        """Return the root mean square of the finite elements, or None if not a floating-point
+        tensor."""
 
     def distance(self, value: int, other: Any) -> float | None:
-        """Return the root mean square of the difference to a value of another backend.
+        """Return the root mean square of the difference to the same value in another backend.
 
-        None where there is none: not floating-point tensors, or of different shapes.
+        Returns None if the values are not floating-point tensors or differ in shape.
         """
 
     def channel_moments(self, value: int) -> Moments | None:
-        """Return the moments of a value whose second axis, or in paddle another, has channels."""
+        """Return the moments of a value over its channel axis (the second axis, or Paddle's
+        layout)."""
 
     def count_not_finite(self, value: int) -> tuple[int, int]:
-        """Return how many elements of a value are NaN, and how many are infinite."""
+        """Return the number of NaN and of infinite elements of a value."""
         ...
 
     def free(self, value: int) -> None:
-        """Forget a value; one of weights alone is made again where it is read once more."""
+        """Free a value. A value computed from weights alone is recomputed if it is read again."""
 
 
 def calibrate_by(
@@ -102,10 +112,10 @@ def calibrate_by(
 ) -> Sample:
     """Return a sample with calibrated statistics where they are needed.
 
-    `start` gives a backend that holds the inputs of a sample drawn by a seed. The first run
-    settles everything; those after it only lower what is too large with other draws, until a run
-    changes nothing. `on_end` is given how many elements of each output of the last run are NaN and
-    how many are infinite: what statistics cannot mend.
+    `start` creates a backend with the inputs of a sample drawn from a seed. The first run makes all
+    adjustments. Later runs with other seeds only reduce values that are too large, until a run
+    changes nothing. `on_end` receives, for each output of the last run, the number of NaN and of
+    infinite elements that calibration could not remove.
     """
     inputs = tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs)
     fitted = dataclasses.replace(sample, inputs=inputs, calibration="")
@@ -125,7 +135,7 @@ def calibrate_by(
 
 
 class _Calibration:
-    """One run over a graph, and over the same on `other` data beside it if that is given."""
+    """One calibration run over a graph, optionally in parallel with a run on `other` data."""
 
     def __init__(
         self, sample: Sample, backend: Backend, other: Backend | None, *, is_first: bool
@@ -161,23 +171,23 @@ class _Calibration:
 
     def _free(self, values: Iterable[int]) -> None:
         for value in values:
-            for each in self.backends:
-                each.free(value)
+            for backend in self.backends:
+                backend.free(value)
 
     def _step(self, position: int) -> None:
-        for each in self.backends:
-            each.run(position)
+        for backend in self.backends:
+            backend.run(position)
 
     def _roots_of(self) -> dict[int, frozenset[int]]:
-        """Return for each weight-only value the weights that it is made of."""
+        """Return, for each weight-only value, the weights that it is computed from."""
         num_inputs = len(self.sample.inputs)
-        made: dict[int, set[int]] = {
+        roots: dict[int, set[int]] = {
             value: {value} for value in self.uses.weight_only if value < num_inputs
         }
         for source, positions in self.uses.dependents.items():
             for position in positions:
-                made.setdefault(num_inputs + position, set()).add(source)
-        return {value: frozenset(sources) for value, sources in made.items()}
+                roots.setdefault(num_inputs + position, set()).add(source)
+        return {value: frozenset(sources) for value, sources in roots.items()}
 
     def _fit_norm(self, norm: Norm) -> None:
         if norm.mean in self.met_data or norm.variance in self.met_data:
@@ -205,9 +215,9 @@ class _Calibration:
             if size is None or not (size > HIGHEST or (self.is_first and varying < LOWEST)):
                 return
             if weight in self.met_data:
-                return  # what it gave before would no longer be what it gives
-            held = self._statistics(weight)
-            if size == 0 and not held.std and not held.mean:
+                return  # earlier uses of the weight would change
+            statistics = self._statistics(weight)
+            if size == 0 and not statistics.std and not statistics.mean:
                 each = self.sample.inputs[weight]
                 shape = self.sample.shape_of(each.value) or ()
                 changed = default_statistics(
@@ -217,20 +227,21 @@ class _Calibration:
             elif size == 0 or math.isinf(size):
                 return
             elif size > HIGHEST:
-                changed = _scaled(held, LOWERED / size)
+                changed = _scaled(statistics, LOWERED / size)
             else:
                 factor = min(RAISED / varying, LOWERED / size)
                 if factor <= 1:
                     return
-                changed = _scaled(held, factor)
+                changed = _scaled(statistics, factor)
             self._change(weight, changed)
             self._step(position)
 
     def _sizes(self, value: int) -> tuple[float | None, float]:
-        """Return the root mean square of a product, and of what of it the data decide.
+        """Return the root mean square of a product, and that of the part determined by the data.
 
-        All of it, where that is not known or at least a share of it (`HELD_UP`). Of two values that
-        are drawn alike the difference is the root of two times as large as what varies of each.
+        The second number equals the first if it is unknown or at least the share `HELD_UP`. The
+        difference of two independently drawn values is larger by a factor of sqrt(2) than the
+        varying part of each.
         """
         size = self.backend.root_mean_square(value)
         apart = None if self.other is None else self.backend.distance(value, self.other)
@@ -248,10 +259,10 @@ class _Calibration:
         )
 
     def _change(self, index: int, statistics: Statistics) -> None:
-        """Give a weight other statistics, and make anew whatever was made of it."""
+        """Set the statistics of a weight, and recompute the values that depend on it."""
         inputs = list(self.sample.inputs)
         inputs[index] = dataclasses.replace(inputs[index], calibrated=statistics)
-        # A copy that is not checked again: only these numbers differ, and there are many of them.
+        # Skip validation of the copy: only these numbers change, and this runs often.
         changed = copy.copy(self.sample)
         object.__setattr__(changed, "inputs", tuple(inputs))
         self.sample = changed
@@ -265,11 +276,11 @@ class _Calibration:
 
 
 def _is_plain(sample: Sample) -> bool:
-    """Tell whether there are convolutions and nothing that normalises.
+    """Return whether a graph has convolutions but no normalization.
 
-    Then it is biases that hold the size of values up, while what the data decide of them vanishes:
-    by the usual initialisers to a third in each layer, so that the outputs of a network of 26 are
-    the same for all inputs.
+    In such a graph, biases dominate the values while the contribution of the data vanishes: with
+    common initializations it shrinks to a third in each layer, so that a network of 26 layers has
+    the same outputs for all inputs.
     """
     names = [short_name(op.target) for op in sample.ops]
     return any("conv" in name for name in names) and not any(
@@ -285,12 +296,12 @@ def _with_other_data(sample: Sample, backend: Backend) -> Backend:
 
 
 def _normalised(moments: Moments, mean: Statistics, variance: Statistics, epsilon: float) -> float:
-    """Return the root mean square that is to be expected after the normalisation."""
-    held_mean, held_spread = mean.mean or 0.0, mean.std or 0.0
+    """Return the expected root mean square after the normalization."""
+    running_mean, running_spread = mean.mean or 0.0, mean.std or 0.0
     width = max(variance.mean if variance.mean is not None else 1.0, 0.0) + epsilon
     share = min((variance.std or 0.0) / width, 10.0)
     # The mean of 1 / v for a log-normal v is (1 + share^2) / mean of v.
-    deviation = (moments.mean - held_mean) ** 2 + moments.spread_of_means**2 + held_spread**2
+    deviation = (moments.mean - running_mean) ** 2 + moments.spread_of_means**2 + running_spread**2
     return math.sqrt((moments.variance + deviation) * (1 + share * share) / width)
 
 
@@ -310,5 +321,5 @@ def _rounded(mean: float, std: float, low: float | None, high: float | None) -> 
 
 
 def _round(number: float) -> float:
-    """Round to four significant digits, so that sums taken in another order mostly agree."""
+    """Round to four significant digits, which hides most differences in summation order."""
     return float(f"{number:.{_DIGITS - 1}e}")

@@ -1,4 +1,4 @@
-"""What an operator cuts out of a value whose last axis holds columns of an input."""
+"""Column selection by indexing and slicing operators, for tracking the columns of an input."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .consumers import iterate_parts, operand
 class Columns(NamedTuple):
     """A value that holds columns `first` to `first + width - 1` of some inputs.
 
-    They lie along its last axis, but for a single one that `is_apart`. `rank` is its number of
-    axes, where it is known.
+    The columns are along its last axis, unless it is a single column with `is_apart`. `rank` is the
+    number of axes, if known.
     """
 
     sources: frozenset[int]
@@ -24,9 +24,9 @@ class Columns(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """What an operator cuts out: columns from, to, and whether their axis goes; None for all.
+    """The selected columns as (start, stop, whether the axis is removed), or None for all columns.
 
-    `rank` is that of the result, where it is known.
+    `rank` is the rank of the result, if known.
     """
 
     columns: tuple[int, int, bool] | None
@@ -34,11 +34,11 @@ class Cut(NamedTuple):
 
 
 END = 2**31 - 1
-"""Beyond any column."""
+"""Larger than any column index."""
 
 
 def cut_of(name: str, op: Op, whole: Columns) -> Cut | None:
-    """Return what is cut out of an operand, or None if the operator does not cut."""
+    """Return the columns that an operator selects from an operand, or None for other operators."""
     if name == "getitem" and len(op.args) > 1:
         return _by_key(op.args[1], whole.rank)
     if name == "select":
@@ -94,7 +94,7 @@ def _by_key(key: Arg, rank: int | None) -> Cut | None:
 
 
 def _columns(part: Arg) -> tuple[int, int, bool] | None:
-    """Return the columns that an index or a slice means, and whether the axis is left out."""
+    """Return the columns that an index or slice selects, and whether the axis is removed."""
     if type(part) is int:
         return part, part + 1 or END, True
     if not isinstance(part, SliceArg) or part.step not in (None, 1):

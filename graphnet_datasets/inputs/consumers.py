@@ -1,8 +1,8 @@
-"""What operators do with integers: which operands are indices, and which results follow elements.
+"""Index operands of operators, and operators whose results depend on integer elements.
 
-Frameworks have the same few families of operators under partly different names and orders of
-operands; these tables are all that is particular to one of them. Of a framework without a table no
-operand is known to be an index.
+Frameworks have the same families of operators, with different names and argument orders. All
+framework-specific knowledge is in these tables. For a framework without a table, no operand is
+known to be an index.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..sample.targets import base_name
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Indexing:
-    """Where an operator has the tensor that is indexed, the indices, and the axis.
+    """Positions of the indices, the indexed tensor and the axis among an operator's operands.
 
-    An operand is a position and a keyword. `axis` is an integer for operators that always index
-    the same axis. `count` is the operand that says how many classes there are, in place of a
-    tensor's size.
+    Each operand is given by position and keyword. `axis` is an integer for operators that always
+    index the same axis. `count` is the operand with the number of classes, for operators that have
+    it instead of an indexed tensor.
     """
 
     indices: tuple[tuple[int, str], ...]
@@ -56,7 +56,7 @@ ELEMENTLESS = OperatorNames("elementless")
 
 
 def short_name(target: str) -> str:
-    """Return the name of an operator without namespace, overload and the mark of writing in place.
+    """Return the name of an operator without namespace, overload and in-place suffix.
 
     >>> short_name("torch.ops.aten.scatter_.src"), short_name("paddle._C_ops.add_")
     ('scatter', 'add')
@@ -66,7 +66,7 @@ def short_name(target: str) -> str:
 
 
 def indexing_of(framework: str, op: Op) -> Indexing | None:
-    """Return where an operator has indices, or None if it has none at a fixed place."""
+    """Return the index operands of an operator, or None if it has none at a fixed position."""
     name = short_name(op.target)
     text = _INDEXING.get(framework, {}).get(name)
     if op.target.startswith("torch.ops.aten.") and framework == "torch":
@@ -99,7 +99,7 @@ def parse_place(text: str) -> tuple[int, str]:
 
 
 def operand(op: Op, place: tuple[int, str]) -> Arg:
-    """Return an operand by its position or its keyword; None where it is not given."""
+    """Return an operand by position or keyword, or None if it was not passed."""
     position, keyword = place
     if position < len(op.args):
         return op.args[position]
@@ -107,7 +107,7 @@ def operand(op: Op, place: tuple[int, str]) -> Arg:
 
 
 def iterate_parts(arg: Arg) -> Iterator[Arg]:
-    """Yield an argument, or the items of a list or tuple."""
+    """Yield the items of a list or tuple, or any other argument itself."""
     if isinstance(arg, ListArg):
         yield from arg.items
     elif isinstance(arg, tuple):
@@ -117,5 +117,5 @@ def iterate_parts(arg: Arg) -> Iterator[Arg]:
 
 
 def ref_of(arg: Arg) -> int | None:
-    """Return the value that an argument is, or None."""
+    """Return the value index of a `Ref`, or None for other arguments."""
     return arg.index if isinstance(arg, Ref) else None

@@ -1,4 +1,4 @@
-"""Statistics for tensors of which none were recorded: what an initialiser would have given."""
+"""Default statistics for tensors without recorded statistics, similar to common initializations."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..sample.vocabulary import Role
 def default_statistics(
     role: Role, source_name: str, shape: tuple[int, ...], dtype: str
 ) -> Statistics:
-    """Return the statistics that a tensor without recorded values is given.
+    """Return the default statistics of a tensor.
 
-    Data inputs are standard normal, scales and variances of normalisations near one and positive,
-    matrices and kernels of variance 1 / fan-in, what is left near zero. Integers are zero or one
-    and booleans True, which every index and mask accepts.
+    Data inputs are standard normal. Scales and variances of normalizations are positive and near
+    one. Matrices and kernels have variance 1 / fan-in. Other tensors are near zero. Integers are
+    zero or one and booleans are True, which is valid for every index and mask.
 
     >>> default_statistics("parameter", "layer.weight", (64, 16), "float32").std
     0.25

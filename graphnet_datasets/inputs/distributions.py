@@ -1,4 +1,4 @@
-"""Drawing elements from statistics: floats, complex numbers, integers and booleans."""
+"""Random floats, complex numbers, integers and booleans with given statistics."""
 
 from __future__ import annotations
 
@@ -29,27 +29,28 @@ from .memory import empty
 from .storage import STORAGE
 
 _CHUNK = 4 * SEGMENT_SIZE
-"""Elements made at a time: 256 KiB of float32, so that each pass finds them in cache."""
+"""Number of elements generated at a time: 256 KiB of float32, so that each pass hits the cache."""
 _NARROW_CHUNK = 16 * SEGMENT_SIZE
-"""The same for what is rounded: more passes, whose calls cost more than a farther cache."""
+"""The same for dtypes that need rounding: call overhead of the additional passes outweighs cache
+misses."""
 
 _SKEW_LIMIT = 2.0
-"""Standard deviations: a bound closer to the mean than this, with more room on the other side,
-is taken for the foot of a skewed distribution."""
+"""In standard deviations. If one bound is closer to the mean and the other is much farther, the
+distribution is treated as skewed, starting at the closer bound."""
 
 _SELDOM = 2.5
-"""Standard deviations: no more than about one element in a hundred is beyond such bounds."""
+"""In standard deviations; about one element in a hundred is beyond such bounds."""
 
 _FURTHEST = 7.0
-"""Standard deviations: nothing in the blocks is further from the mean."""
+"""In standard deviations; an upper bound for the elements of the blocks."""
 
 _WORK: dict[str, type[np.floating]] = {"float64": np.float64}
-"""What elements of a dtype are shaped in, where that is not float32."""
+"""The dtype in which elements are computed, if not float32."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Distribution:
-    """Statistics without gaps; the bounds may be infinite."""
+    """Statistics without missing values; the bounds may be infinite."""
 
     mean: float
     std: float
@@ -58,7 +59,7 @@ class Distribution:
 
 
 def complete(statistics: Statistics, where: str) -> Distribution:
-    """Fill what was not recorded, or was recorded as infinite or NaN, from what was."""
+    """Fill in statistics that are missing, infinite or NaN from the others."""
     minimum = _finite(statistics.min, -math.inf)
     maximum = _finite(statistics.max, math.inf)
     if minimum > maximum:
@@ -72,7 +73,7 @@ def complete(statistics: Statistics, where: str) -> Distribution:
         mean = minimum / 2 + maximum / 2 if has_range else min(max(0.0, minimum), maximum)
         std = 0.0 if math.isnan(std) and not has_range else std
     if math.isnan(std):
-        # The standard deviation of the uniform distribution over the range.
+        # Standard deviation of a uniform distribution over the range.
         std = (maximum / 2 - minimum / 2) / math.sqrt(3) if has_range else 0.0
     return Distribution(mean, std, minimum, maximum)
 
@@ -82,7 +83,7 @@ def _finite(number: float | None, otherwise: float) -> float:
 
 
 def spread_constants(wanted: Distribution, dtype: str) -> Distribution:
-    """Return `wanted` with a spread where it was constant and the dtype allows one."""
+    """Return `wanted` with a nonzero spread if it was constant and the dtype allows a spread."""
     if wanted.std > 0 and wanted.minimum < wanted.maximum:
         return wanted
     constant = min(max(wanted.mean, wanted.minimum), wanted.maximum)
@@ -97,9 +98,9 @@ def spread_constants(wanted: Distribution, dtype: str) -> Distribution:
 def draw(
     key: int, size: int, dtype: str, wanted: Distribution, *, is_positive: bool = False
 ) -> npt.NDArray:
-    """Return `size` elements of `dtype`, in the dtype of `STORAGE`.
+    """Return `size` random elements of `dtype`, in the dtype of `STORAGE`.
 
-    With `is_positive` floats are drawn as what a graph divides by or takes roots of.
+    `is_positive` is for floats used as divisors or under square roots.
     """
     if dtype.startswith("complex"):
         return _draw_complex(key, size, dtype, wanted)
@@ -114,15 +115,15 @@ def draw(
 
 
 def _draw_complex(key: int, size: int, dtype: str, wanted: Distribution) -> npt.NDArray:
-    """Draw both parts with an equal share of the variance; the bounds hold for each part."""
+    """Draw both parts with half of the variance each; the bounds apply to each part."""
     part = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}[dtype]
     share = wanted.std / math.sqrt(2)
     parts = np.empty((size, 2), STORAGE[part])
     real = dataclasses.replace(wanted, std=share)
     imaginary = dataclasses.replace(real, mean=0.0)
-    for column, each in enumerate((real, imaginary)):
+    for column, distribution in enumerate((real, imaginary)):
         drawn = np.empty(size, STORAGE[part])
-        _fill_floats(key_of_part(key, column), drawn, part, each)
+        _fill_floats(key_of_part(key, column), drawn, part, distribution)
         parts[:, column] = drawn
     if dtype == "complex32" and sys.byteorder == "big":
         parts = np.ascontiguousarray(parts[:, ::-1])
@@ -130,7 +131,7 @@ def _draw_complex(key: int, size: int, dtype: str, wanted: Distribution) -> npt.
 
 
 class _Scratch(threading.local):
-    """Normals on their way to other dtypes, kept: the kernel would clear new memory per tensor."""
+    """Reusable buffers for normals, since the kernel would zero new memory for every tensor."""
 
     def __init__(self) -> None:
         self.normals = np.empty(_NARROW_CHUNK, np.float32)
@@ -179,10 +180,10 @@ def _floats_shaper(dtype: str, size: int, wanted: Distribution, *, is_positive: 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Normals:
-    """A large tensor of normals, by what a device needs to draw it: no memory of the host's.
+    """A large normal tensor in a form that a device can generate without host memory.
 
-    Element i of segment s is block[addresses[0, s] + i] + block[addresses[1, s] + i], in float32,
-    cut at the `bounds` (None: none is beyond them) and then rounded.
+    Element i of segment s is block[addresses[0, s] + i] + block[addresses[1, s] + i] in float32,
+    clipped to `bounds` (None if no element exceeds them) and then rounded.
     """
 
     size: int
@@ -194,7 +195,7 @@ class Normals:
 def as_normals(
     key: int, size: int, dtype: str, wanted: Distribution, *, is_positive: bool = False
 ) -> Normals | None:
-    """Return what `draw` makes of the same as `Normals`, None where it is made another way."""
+    """Return the result of `draw` as `Normals`, or None if it is not generated from a block."""
     if dtype not in ("float32", "float16", "bfloat16"):
         return None
     shaping = _floats_shaper(dtype, size, wanted, is_positive=is_positive)
@@ -209,11 +210,11 @@ def as_normals(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Shaping:
-    """Turns standard normals, in place, into a distribution; `cut` sets what is beyond the bounds.
+    """Transforms standard normals in place to a distribution; `cut` clips to the bounds.
 
-    `bounds` is None where `shape` leaves nothing beyond them; `is_seldom_cut` tells whether it
-    leaves little there; `furthest` is the largest magnitude before the cut. Where there is a
-    `block`, what is drawn from it has its shape already.
+    `bounds` is None if the result of `shape` is always within bounds. `is_seldom_cut` means that
+    few elements exceed them. `furthest` is the largest magnitude before clipping. Values drawn from
+    `block`, if set, already have the distribution.
     """
 
     shape: Callable[[npt.NDArray], None]
@@ -223,16 +224,16 @@ class _Shaping:
     block: Float32 | None = None
 
     def cut(self, values: npt.NDArray) -> None:
-        """Set what is beyond the bounds to the bounds, in place."""
+        """Clip the values to the bounds in place."""
         if self.bounds is not None:
             values.clip(*self.bounds, out=values)
 
     def limits_as_codes(self, dtype: str) -> tuple[int, int] | None:
-        """Return the bounds as patterns of 16 bits, where elements are to be cut as such.
+        """Return the bounds as 16-bit patterns if elements are to be clipped after rounding.
 
-        Rounding keeps the order, so what was rounded may be cut after it, in half as many bytes.
-        None where there are no bounds or near ones, for other dtypes, if all elements have one
-        sign, or if there may be some that the dtype cannot hold.
+        Rounding preserves order, so clipping afterwards is equivalent and touches half as many
+        bytes. Returns None for other dtypes, if there are no bounds or frequently exceeded ones, if
+        all elements have the same sign, or if some elements may exceed the range of the dtype.
         """
         if self.bounds is None or not self.is_seldom_cut or dtype not in ("float16", "bfloat16"):
             return None
@@ -241,7 +242,7 @@ class _Shaping:
             return None
         limits, codes = np.array([lowest, highest], np.float32), np.empty(2, STORAGE[dtype])
         if dtype == "float16":
-            codes[:] = limits  # for two numbers this is the quicker way to the same
+            codes[:] = limits  # faster than `narrow` for two numbers
         else:
             narrow(limits, dtype, codes)
         lowest_code, highest_code = codes.view(np.uint16).tolist()
@@ -249,7 +250,7 @@ class _Shaping:
 
 
 def _within(wanted: Distribution, dtype: str) -> Distribution:
-    """Return `wanted` with bounds that the dtype can hold."""
+    """Return `wanted` with its bounds limited to the range of the dtype."""
     smallest, largest = finite_range(dtype)
     lowest = -largest if dtype != "float8_e8m0fnu" else smallest
     limit = [min(max(bound, lowest), largest) for bound in (wanted.minimum, wanted.maximum)]
@@ -264,16 +265,18 @@ def _shaper(
     is_recorded_positive: bool = False,
     is_large: bool = False,
 ) -> _Shaping:
-    """Return what turns standard normals, in place, into the wanted distribution.
+    """Return the transformation from standard normals to the wanted distribution.
 
-    A normal, cut at the bounds; that of a tensor which is larger than the block that it is read
-    from comes out of a scaled one. For what must be positive (variances), and where nothing is
-    negative and zero is near, a log-normal of the same mean and standard deviation: its lower tail
-    is light, so that no channel is divided by almost nothing. Where another bound is nearer to the
-    mean than `_SKEW_LIMIT` standard deviations and the other one is not, cutting would pile
-    elements up on the bound; there it is bound ± (a + b z)^2, a noncentral chi-square with the same
-    mean, a^2 + b^2, and the same variance, 4 a^2 b^2 + 2 b^4, as far as the variance allows (it is
-    at most twice the square of the mean's distance from the bound).
+    By default the distribution is a normal, clipped at the bounds. Tensors larger than a block are
+    read from a scaled block. Values that must be positive (variances), and nonnegative values with
+    a mean near zero, are log-normal with the same mean and standard deviation: its lower tail is
+    light, so that no channel is divided by almost zero.
+
+    Otherwise, if the closer bound is within `_SKEW_LIMIT` standard deviations of the mean and the
+    other bound is more than twice as far, clipping would accumulate elements at the closer bound.
+    The distribution is then bound ± (a + b z)^2, a noncentral chi-square with the same mean, a^2 +
+    b^2, and the same variance, 4 a^2 b^2 + 2 b^4, as far as possible (it is at most twice the
+    squared distance of the mean from the bound).
     """
     minimum, maximum = work(wanted.minimum), work(wanted.maximum)
     below, above = wanted.mean - wanted.minimum, wanted.maximum - wanted.mean
@@ -305,7 +308,7 @@ def _shaper(
     is_scaled, is_moved = bool(std != 1), bool(mean != 0)
 
     def shape_normal(values: npt.NDArray) -> None:
-        # Scalars are arrays already, and `out` is positional: each saves a part of a microsecond.
+        # Array scalars and a positional `out` save a fraction of a microsecond each.
         if is_scaled:
             np.multiply(values, std, values)
         if is_moved:
@@ -325,7 +328,7 @@ def _shaper(
 
 
 def _lognormal_shaper(wanted: Distribution) -> Callable[[npt.NDArray], None]:
-    """Return what turns standard normals, in place, into a log-normal with the wanted moments."""
+    """Return the transformation from standard normals to a log-normal with the wanted moments."""
     ratio = wanted.std / wanted.mean
     variance, centre = log(np.array([1 + ratio * ratio, wanted.mean])).tolist()
     centre -= variance / 2
@@ -350,10 +353,10 @@ def _fill_bools(key: int, out: npt.NDArray, wanted: Distribution) -> None:
 
 
 def _fill_integers(key: int, out: npt.NDArray, wanted: Distribution) -> None:
-    """Draw uniformly from the whole numbers within the bounds, or within the mean's surroundings.
+    """Draw uniform integers within the bounds, or around the mean if there are no bounds.
 
-    Without bounds the range is the one whose uniform distribution has the recorded mean and
-    standard deviation, kept from going below zero where the mean is not negative.
+    Without bounds, the range is that of the uniform distribution with the recorded mean and
+    standard deviation, limited to nonnegative numbers if the mean is nonnegative.
     """
     limits = np.iinfo(out.dtype)
     half_width = math.sqrt(3) * wanted.std
