@@ -1,22 +1,23 @@
-"""Pre-drawn blocks of normals and bits, and the addresses by which a tensor is read from them.
+"""Precomputed blocks of random normals and bits, and the addressing by which tensors are read from
+them.
 
-Drawing a normal costs some 20 ns, reading one from a block in cache less than one. So a block of
-`BLOCK_SIZE` normals is made once per process, and element i of a tensor is the sum of two of its
-entries (a sum of two normals is a normal), found at two addresses that follow from the tensor's
-key and i:
+Drawing a normal takes about 20 ns; reading one from a cached block takes less than 1 ns. A block of
+`BLOCK_SIZE` normals is therefore computed once per process. Element i of a tensor is the sum of two
+entries (a sum of two normals is a normal), at two addresses determined by the tensor's key and i:
 
-- The tensor is cut into epochs of `BLOCK_SIZE` elements, an epoch into segments of
-  `SEGMENT_SIZE`. Within an epoch the segments of the block are visited by an odd stride from a
-  starting point, so that every entry serves exactly once as the first and once as the second
-  summand.
-- Stride and starting point of both summands come from a 64-bit hash of (key, epoch). So there is
-  no period below 2**64 epochs; an entry comes back once per epoch of 262,144 elements, at another
-  distance and beside another partner each time, which leaves neighbouring epochs correlated by at
-  most 0.5 at one lag per pair of segments and a long tensor by about SEGMENT_SIZE / its length.
+- The tensor is divided into epochs of `BLOCK_SIZE` elements, and an epoch into segments of
+`SEGMENT_SIZE`. Within an
+  epoch, the segments of the block are visited with an odd stride from a starting point, so that
+  every entry is used exactly once as the first and once as the second summand.
+- The stride and starting point of both summands come from a 64-bit hash of (key, epoch), so there
+is no period
+  below 2**64 epochs. An entry is reused once per epoch of 262,144 elements, each time at another
+  distance and with another partner. The correlation of neighboring epochs is at most 0.5, at one
+  lag per pair of segments; that of a long tensor is about SEGMENT_SIZE / its length.
 
-The block is exact on every machine: it holds the 2**18 quantiles of the normal distribution at
-(i + 1/2) / 2**18 in an order drawn from Philox (whose raw stream NumPy guarantees), and the
-quantiles are computed with the operations that IEEE 754 rounds correctly alone (+ - * / sqrt).
+The block is identical on every machine. It holds the 2**18 quantiles of the normal distribution at
+(i + 1/2) / 2**18, in an order drawn from Philox (whose raw stream NumPy guarantees). The quantiles
+are computed only with operations that IEEE 754 rounds correctly (+ - * / sqrt).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import numpy.typing as npt
 from .elementary import log, polynomial
 
 BLOCK_SIZE = 2**18
-"""Entries of a block: 1 MiB of float32, which stays in a core's second-level cache."""
+"""Entries of a block: 1 MiB of float32, which fits in a core's L2 cache."""
 SEGMENT_SIZE = 2**14
 SEGMENTS_PER_EPOCH = BLOCK_SIZE // SEGMENT_SIZE
 _IN_BLOCK = BLOCK_SIZE - 1
@@ -44,20 +45,22 @@ _WORD = 2**64 - 1
 Float32 = npt.NDArray[np.float32]
 UInt32 = npt.NDArray[np.uint32]
 Words = TypeVar("Words", int, npt.NDArray[np.uint64])
-"""Integers modulo 2**64: one, of which the low 64 bits are taken, or an array, which wraps."""
+"""Integers modulo 2**64: a Python int, masked to 64 bits, or an array, which wraps around."""
 
 
 def prepare_blocks() -> None:
-    """Make both blocks now (about 60 ms), as a process does before it forks its workers."""
+    """Compute both blocks (about 60 ms). Called in processes that fork workers, before they
+    fork."""
     normal_block()
     bit_block()
 
 
 @functools.cache
 def normal_block() -> Float32:
-    """Return the normals, the first segment repeated behind the last; mean 0, variance 1/2.
+    """Return the block of normals with mean 0 and variance 1/2; its first segment is repeated at
+    the end.
 
-    The variance is a half because elements are sums of two entries.
+    The variance is 1/2 because elements are sums of two entries.
     """
     upper = _normal_quantiles_of_upper_half(BLOCK_SIZE)
     quantiles = np.concatenate([-upper[::-1], upper]) * math.sqrt(0.5)
@@ -67,7 +70,7 @@ def normal_block() -> Float32:
 
 @functools.cache
 def bit_block() -> UInt32:
-    """Return the random bits, the first segment repeated behind the last."""
+    """Return the block of random bits; its first segment is repeated at the end."""
     raw = np.random.Philox(key=_PHILOX_KEY + 1).random_raw(BLOCK_SIZE)
     return _with_wrap((raw >> np.uint64(32)).astype(np.uint32))
 
@@ -79,7 +82,8 @@ _interruption: contextvars.ContextVar[Callable[[], None] | None] = contextvars.C
 
 @contextlib.contextmanager
 def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
-    """Call `check` now and before each piece of a tensor that is drawn; it raises to end that."""
+    """Call `check` now and before each chunk of a tensor drawn in the block; `check` raises to
+    stop."""
     token = _interruption.set(check)
     try:
         check()
@@ -89,16 +93,17 @@ def interrupted_by(check: Callable[[], None]) -> Iterator[None]:
 
 
 def check_interruption() -> None:
-    """End the drawing of a tensor where what it is `interrupted_by` says so."""
+    """Call the check set by `interrupted_by`, if any."""
     if (check := _interruption.get()) is not None:
         check()
 
 
 def scaled_block(mean: float, std: float) -> Float32:
-    """Return the normals scaled and moved, so that sums of two have this mean and deviation.
+    """Return the block scaled and shifted, so that a sum of two entries has this mean and standard
+    deviation.
 
-    What would be two passes over a tensor is two over a block: worth it for tensors that are larger
-    than a block.
+    This replaces two passes over a tensor with two passes over a block, which is faster for tensors
+    larger than a block.
     """
     block = normal_block() * np.float32(std)
     block += np.float32(mean / 2)
@@ -106,15 +111,16 @@ def scaled_block(mean: float, std: float) -> Float32:
 
 
 def fill_normals(key: int, start: int, out: Float32, block: Float32 | None = None) -> None:
-    """Fill `out` with elements `start`, `start + 1`, … of the standard normals of `key`.
+    """Fill `out` with the standard normals `start`, `start + 1`, … of `key`, or those from a
+    `scaled_block`.
 
-    Or of those that `block`, a `scaled_block`, gives. `start` is a multiple of `SEGMENT_SIZE`.
+    `start` must be a multiple of `SEGMENT_SIZE`.
     """
     _fill(normal_block() if block is None else block, np.add, key, start, out)
 
 
 def fill_bits(key: int, start: int, out: UInt32) -> None:
-    """Fill `out` with elements `start`, `start + 1`, … of the uniform 32-bit integers of `key`."""
+    """Fill `out` with the uniform 32-bit integers `start`, `start + 1`, … of `key`."""
     _fill(bit_block(), np.bitwise_xor, key, start, out)
 
 
@@ -122,7 +128,7 @@ def _fill(block: npt.NDArray, combine: np.ufunc, key: int, start: int, out: npt.
     check_interruption()
     begin, size = 0, out.size
     addresses = _addresses(key, start // SEGMENT_SIZE, -(-size // SEGMENT_SIZE))
-    # Positional arguments, no calls in between: at 4 µs a segment Python's share would show.
+    # Positional arguments and no helper calls: at 4 µs per segment, Python overhead matters.
     for first, second in addresses:
         end = min(begin + SEGMENT_SIZE, size)
         count = end - begin
@@ -131,25 +137,26 @@ def _fill(block: npt.NDArray, combine: np.ufunc, key: int, start: int, out: npt.
 
 
 def _addresses(key: int, first_segment: int, num_segments: int) -> list[tuple[int, int]]:
-    """Return where in the block the two summands of each segment start."""
-    found: list[tuple[int, int]] = []
+    """Return the start addresses of both summands of each segment."""
+    addresses: list[tuple[int, int]] = []
     segment, end = first_segment, first_segment + num_segments
     while segment < end:
         epoch, position = divmod(segment, SEGMENTS_PER_EPOCH)
         (first, first_step), (second, second_step) = _kept_ways(key, epoch)
         places = range(position, min(SEGMENTS_PER_EPOCH, position + end - segment))
-        found += [
+        addresses += [
             ((first + first_step * place) & _IN_BLOCK, (second + second_step * place) & _IN_BLOCK)
             for place in places
         ]
         segment += len(places)
-    return found
+    return addresses
 
 
 def all_addresses(key: int, num_segments: int) -> npt.NDArray[np.int64]:
-    """Return where in the block the two summands of the first segments start: (2, num_segments).
+    """Return the start addresses of both summands of the first segments, of shape (2,
+    num_segments).
 
-    For those who add them up elsewhere, many at a time.
+    For callers that add up the summands elsewhere, many segments at a time.
 
     >>> addresses = all_addresses(5, 20)
     >>> addresses.shape, addresses.T.tolist() == [list(each) for each in _addresses(5, 0, 20)]
@@ -165,8 +172,8 @@ def all_addresses(key: int, num_segments: int) -> npt.NDArray[np.int64]:
 
 
 def _ways(key: int, epoch: Words) -> tuple[tuple[Words, Words], tuple[Words, Words]]:
-    """Return where the two summands start in an epoch, and by how many entries they go on."""
-    # One summand starts at even entries, the other at odd ones: never an entry twice in one sum.
+    """Return the starting point and the stride of both summands in an epoch."""
+    # Even starts for one summand and odd starts for the other, so that no entry is added to itself.
     first: Any = _mix(2 * epoch + key)
     second: Any = _mix(2 * epoch + (key + 1 & _WORD))
     return (
@@ -181,7 +188,7 @@ def _kept_ways(key: int, epoch: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _mix(state: Words) -> Words:
-    """Return the output function of SplitMix64 (Steele, Lea, Flood 2014) of a state, or of many."""
+    """Return the output function of SplitMix64 (Steele, Lea, Flood 2014) for one or many states."""
     mixed: Any = state * 0x9E3779B97F4A7C15 & _WORD
     mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB & _WORD
@@ -211,11 +218,11 @@ _TAIL = (
      1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
      1.05075007164441684324e-9),
 )  # fmt: skip
-"""Numerator and denominator, lowest power first; the tail's serves while sqrt(-log p) <= 5."""
+"""Numerator and denominator, lowest power first. The tail is valid for sqrt(-log p) <= 5."""
 
 
 def _normal_quantiles_of_upper_half(count: int) -> npt.NDArray[np.float64]:
-    """Return the normal quantiles at (i + 1/2) / count for the i of the upper half, ascending."""
+    """Return the normal quantiles at (i + 1/2) / count for the upper half of all i, ascending."""
     centred = (np.arange(count // 2) + 0.5) / count  # p - 1/2
     is_tail = centred > 0.425
     quantiles = np.empty_like(centred)

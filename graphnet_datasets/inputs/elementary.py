@@ -1,7 +1,7 @@
-"""Logarithm and exponential that give the same bits on every machine.
+"""Logarithm and exponential function with bitwise identical results on every machine.
 
-NumPy's own may differ in the last bit between processors. Here they are made of the operations that
-IEEE 754 rounds correctly (+ - * / sqrt) and of exact ones (frexp, ldexp, rint).
+NumPy's functions may differ in the last bit between processors. These use only operations that IEEE
+754 rounds correctly (+ - * / sqrt) and exact operations (frexp, ldexp, rint).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 _LOG2_HIGH = 0.693147180369123816490
-"""The upper bits of log 2: its product with a small integer is exact (Cody and Waite 1980)."""
+"""The upper bits of log 2; the product with a small integer is exact (Cody and Waite 1980)."""
 _LOG2_LOW = 1.90821492927058770002e-10
 
 
 def polynomial(coefficients: tuple[float, ...], x: npt.NDArray) -> npt.NDArray[np.float64]:
-    """Return the polynomial with these coefficients, lowest power first, by Horner's scheme."""
+    """Evaluate a polynomial with the coefficients in ascending order, by Horner's scheme."""
     total = np.full_like(x, coefficients[-1], np.float64)
     for coefficient in coefficients[-2::-1]:
         total = total * x + coefficient
@@ -25,7 +25,7 @@ def polynomial(coefficients: tuple[float, ...], x: npt.NDArray) -> npt.NDArray[n
 
 
 def log(x: npt.NDArray) -> npt.NDArray[np.float64]:
-    """Return the natural logarithm of positive numbers by its series.
+    """Return the natural logarithm of positive numbers, from its series.
 
     >>> bool(np.allclose(log(np.array([1e-30, 0.7, 5.0])), np.log([1e-30, 0.7, 5.0]), rtol=1e-14))
     True
@@ -40,7 +40,7 @@ def log(x: npt.NDArray) -> npt.NDArray[np.float64]:
 
 
 def exp(x: npt.NDArray) -> npt.NDArray[np.float64]:
-    """Return e to the power of `x`, with x cut off at ±700, by its series.
+    """Return e to the power of `x`, with x clipped to ±700, from its series.
 
     >>> bool(np.allclose(exp(np.array([-30.0, 0.3, 9.0])), np.exp([-30.0, 0.3, 9.0]), rtol=1e-14))
     True

@@ -1,7 +1,7 @@
-"""Number formats as bit patterns: bfloat16 and the float8 family, which NumPy lacks, and float16.
+"""Bit patterns of number formats: float16, and bfloat16 and float8, which NumPy lacks.
 
-Values are rounded to nearest, ties to even, as IEEE 754 and the OCP float8 specification (OFP8
-revision 1.0) have it; what lies beyond the largest finite number becomes that number.
+Values are rounded to nearest, ties to even, as in IEEE 754 and the OCP float8 specification (OFP8
+revision 1.0). Values beyond the largest finite number saturate.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ class FloatFormat:
 
     @property
     def sign_shift(self) -> int:
-        """Position of the sign bit."""
+        """The position of the sign bit."""
         return np.dtype(self.storage).itemsize * 8 - 1
 
 
 Converter: TypeAlias = Callable[[npt.NDArray[np.float32], str, npt.NDArray], None]
-"""Writes numbers as bit patterns of a dtype into an array."""
+"""Writes numbers to an array as bit patterns of a dtype."""
 
 CONVERTER: Converter | None = None
-"""A quicker way to the same bits, of a framework that is there: see `convert_with`."""
+"""A faster conversion with identical results, from a framework; see `convert_with`."""
 MIN_CONVERTED = 4096
-"""Elements from which on it is worth its call."""
+"""Minimum number of elements for which the converter is faster."""
 
 
 def convert_with(converter: Converter) -> None:
-    """Have float16 and bfloat16 converted by a framework, which rounds to the very same bits."""
+    """Set a framework's converter for float16 and bfloat16, which must round to identical bits."""
     global CONVERTER
     CONVERTER = converter
 
 
 def narrow(values: npt.NDArray[np.float32], dtype: str, out: npt.NDArray) -> None:
-    """Write finite `values` within the range of `dtype` into `out`, as its bit patterns.
+    """Write finite `values` within the range of `dtype` to `out`, as bit patterns of `dtype`.
 
     >>> out = np.empty(2, np.float16)
     >>> narrow(np.array([1 / 3, 6e-8], np.float32), "float16", out)
@@ -66,7 +66,7 @@ def narrow(values: npt.NDArray[np.float32], dtype: str, out: npt.NDArray) -> Non
 
 
 def from_bfloat16(codes: npt.NDArray) -> npt.NDArray[np.float32]:
-    """Return the numbers of patterns of bfloat16, exactly.
+    """Return the exact float32 values of bfloat16 bit patterns.
 
     >>> from_bfloat16(np.array([0x3F80, 0xC000], np.uint16)).tolist()
     [1.0, -2.0]
@@ -75,7 +75,7 @@ def from_bfloat16(codes: npt.NDArray) -> npt.NDArray[np.float32]:
 
 
 def decode(codes: npt.NDArray, dtype: str) -> npt.NDArray:
-    """Return numbers of float32, float64, float16 or bfloat16; the wider two as they are.
+    """Return float16 or bfloat16 elements as float32, and float32 or float64 elements unchanged.
 
     >>> decode(np.array([0x3F80, 0xC000], np.uint16), "bfloat16").tolist()
     [1.0, -2.0]
@@ -86,13 +86,14 @@ def decode(codes: npt.NDArray, dtype: str) -> npt.NDArray:
 
 
 def cut_codes(codes: npt.NDArray, lowest: int, highest: int) -> None:
-    """Set what is beyond the bounds to the bounds, in patterns of 16 bits, in place.
+    """Clip numbers to the bounds in place, as 16-bit patterns.
 
-    `lowest` is the pattern of a number below zero, `highest` that of one above. As signed integers
-    patterns above zero have the order of their numbers and those below are less; as unsigned ones
-    patterns below zero have the opposite order and those above are less. Where bounds are seldom
-    passed, a maximum tells of most arrays that none is, and the few elements are found one by one:
-    NumPy's cut of integers takes eight times as long as a maximum.
+    `lowest` is the pattern of a negative number, `highest` that of a positive number. As signed
+    integers, patterns of positive numbers have the order of their numbers, and those of negative
+    numbers are smaller. As unsigned integers, patterns of negative numbers have the opposite order,
+    and those of positive numbers are smaller. If numbers rarely exceed the bounds, a maximum shows
+    for most arrays that nothing needs to be clipped. NumPy's integer clip takes eight times as long
+    as a maximum.
 
     >>> numbers = np.array([-3, -1, 0, 1, 3], np.float16)
     >>> cut_codes(numbers, *np.array([-2, 2], np.float16).view(np.uint16).tolist())
@@ -106,7 +107,7 @@ def cut_codes(codes: npt.NDArray, lowest: int, highest: int) -> None:
 
 
 def _narrow_to_half(values: npt.NDArray[np.float32], out: npt.NDArray[np.uint16]) -> None:
-    """Write float16 patterns; NumPy's own conversion takes several times as long."""
+    """Write float16 patterns; several times faster than NumPy's conversion."""
     bits = values.view(np.uint32)
     magnitude = bits & np.uint32(0x7FFFFFFF)
     codes = _round_bits(magnitude, 13)
@@ -115,7 +116,7 @@ def _narrow_to_half(values: npt.NDArray[np.float32], out: npt.NDArray[np.uint16]
     sign &= np.uint32(0x8000)
     codes |= sign
     out[:] = codes
-    # Numbers below the smallest normal one are few.
+    # Subnormal numbers are rare.
     small = np.flatnonzero(magnitude < np.uint32(113 << 23))
     out[small] = values[small].astype(np.float16).view(np.uint16)
 
@@ -147,8 +148,8 @@ def finite_range(dtype: str) -> tuple[float, float]:
 def encode(values: npt.NDArray[np.float32], dtype: str) -> npt.NDArray[np.unsignedinteger]:
     """Return the bit patterns of finite `values` in the format `dtype`.
 
-    `dtype` is a key of `FORMATS` or `float8_e8m0fnu`, which has powers of two only, without sign:
-    there the magnitude counts, and zero becomes the smallest power.
+    `dtype` is a key of `FORMATS` or `float8_e8m0fnu`, which represents only powers of two without a
+    sign. For the latter, magnitudes are encoded, and zero becomes the smallest power.
 
     >>> encode(np.array([1.0, -2.0], np.float32), "bfloat16").tolist() == [0x3F80, 0xC000]
     True
@@ -159,13 +160,13 @@ def encode(values: npt.NDArray[np.float32], dtype: str) -> npt.NDArray[np.unsign
     clipped = np.clip(values, np.float32(-fmt.largest), np.float32(fmt.largest))
     bits = clipped.view(np.uint32)
     if dtype == "bfloat16":
-        # The upper half of a float32: the sign stays where it is.
+        # bfloat16 is the upper half of a float32, including the sign.
         return _round_bits(bits, 16).astype(np.uint16)
     magnitude = bits & np.uint32(0x7FFFFFFF)
     sign = (bits >> np.uint32(31)) << np.uint32(fmt.sign_shift)
     codes = _round_bits(magnitude, 23 - fmt.mantissa_bits)
     codes -= np.uint32((127 - fmt.exponent_bias) << fmt.mantissa_bits)
-    # Below the smallest normal number codes count multiples of the smallest subnormal one.
+    # Subnormal codes count multiples of the smallest subnormal number.
     is_subnormal = magnitude < np.uint32((128 - fmt.exponent_bias) << 23)
     units = np.float32(2.0 ** (fmt.exponent_bias - 1 + fmt.mantissa_bits))
     small = np.rint(np.minimum(np.abs(clipped) * units, np.float32(1 << fmt.mantissa_bits)))
@@ -188,6 +189,6 @@ def _round_bits(magnitude: npt.NDArray[np.uint32], dropped: int) -> npt.NDArray[
 
 def _encode_exponent(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
     magnitude = values.view(np.uint32) & np.uint32(0x7FFFFFFF)
-    # A tie, 1.5 times a power of two, goes up: there is no mantissa whose last bit could decide.
+    # A tie (1.5 times a power of two) is rounded up: there is no mantissa bit to break it.
     codes = (magnitude + np.uint32(1 << 22)) >> np.uint32(23)
     return np.minimum(codes, np.uint32(254)).astype(np.uint8)

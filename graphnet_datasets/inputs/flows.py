@@ -1,10 +1,10 @@
-"""Where the integers of a sample's inputs go: an analysis of intervals over the graph.
+"""Interval analysis of how a graph uses the integers of its inputs.
 
-Each integer value of the graph is described by the terms that its elements may be: `scale * x +
-[low, high]` with x an element of one input, or an interval alone. Terms follow elements through
-operators that move or shift them; where elements are combined otherwise, the value only remembers
-which inputs it was made of. Wherever an operator uses a value as an index, a size or in a
-comparison, that says something about the inputs behind it; `trace` collects it.
+Each integer value of the graph is described by terms, which represent its possible elements: `scale
+* x + [low, high]`, where x is an element of one input, or only an interval. Terms follow elements
+through operators that move or shift them. For other combinations, the analysis keeps only the set
+of inputs that the value depends on. A use of a value as an index, as a size or in a comparison
+constrains the inputs that it depends on; `trace` collects these constraints.
 """
 
 from __future__ import annotations
@@ -51,11 +51,12 @@ from .terms import (
 
 @dataclasses.dataclass
 class Findings:
-    """What the consumers of one input say about its elements.
+    """Constraints on the elements of one input, from the operators that use it.
 
-    `bounds` holds the (low, high) that index operators ask for, inclusive; None in place of
-    `high` where the size of what is indexed is not known. `thresholds` holds the whole numbers c
-    of comparisons: elements on either side of `x < c` stay there; `equals` those of `==`.
+    `bounds` holds the inclusive (low, high) ranges required by index operators, with None in place
+    of `high` if the size of the indexed axis is unknown. `thresholds` holds the integers c of
+    comparisons `x < c`; elements must stay on their side of c. `equals` holds the integers of
+    comparisons `==`.
     """
 
     bounds: list[tuple[int, int | None]] = dataclasses.field(default_factory=list)
@@ -71,7 +72,7 @@ class Findings:
 
 
 def trace(sample: Sample) -> dict[int, Findings]:
-    """Return what the graph does with each integer or boolean tensor among the inputs."""
+    """Return the constraints on each integer or boolean tensor among the inputs."""
     tracer = _Tracer(sample)
     for position, op in enumerate(sample.ops):
         tracer.step(position, op)
@@ -101,7 +102,8 @@ class _Tracer:
                 self.flows[index] = Flow((Term(None, 0, *held),))
 
     def step(self, position: int, op: Op) -> None:
-        """Note what operator `position` asks of its operands and what its result is made of."""
+        """Record the constraints of operator `position` on its operands, and the terms of its
+        result."""
         own = len(self.sample.inputs) + position
         self._record_result(own, op)
         name = short_name(op.target)
@@ -163,7 +165,7 @@ class _Tracer:
             if term.source is not None
         ]
 
-    # What is asked of the operands
+    # Constraints on operands
 
     def _note_indices(self, name: str, op: Op) -> None:
         indexing = indexing_of(self.sample.framework, op)
@@ -190,7 +192,7 @@ class _Tracer:
                 self._index(ref, size)
 
     def _size(self, op: Op, indexing: Indexing) -> int | None:
-        """Return the size of the axis that an operator indexes, if it is known."""
+        """Return the size of the axis that an operator indexes, or None if it is unknown."""
         if indexing.count is not None:
             count = operand(op, indexing.count)
             return count if type(count) is int and count > 0 else None
@@ -245,7 +247,7 @@ class _Tracer:
                 self.findings[source].is_mixed_into_shape = True
             self.findings[source].is_tested_into_shape = True
 
-    # What the result is made of
+    # Terms of results
 
     def _compare(self, name: str, op: Op) -> Flow:
         operands = [*op.args, *(arg for _, arg in op.kwargs)][:2]
@@ -279,7 +281,7 @@ class _Tracer:
         arithmetic = self._arithmetic(name, op)
         if arithmetic is not None:
             return arithmetic
-        # Whatever it is made of: a sum, a product, a logical operation, a sort, …
+        # Other operators, such as reductions, logical operations and sorts, only keep the sources.
         mixed: frozenset[int] = frozenset()
         tested: frozenset[int] = frozenset()
         for ref in used:
@@ -290,7 +292,7 @@ class _Tracer:
 
     def _moved(self, name: str, op: Op, used: list[int]) -> Flow:
         if name == "getitem" and op.args and ref_of(op.args[0]) not in self.flows:
-            return Flow()  # indexed by integers, but made of something else
+            return Flow()  # indexed by integers, but its elements are not
         skipped: set[int] = set()
         if name == "getitem":
             skipped = set(iterate_refs(op.args[1:]))
@@ -311,7 +313,8 @@ class _Tracer:
         return join(terms, mixed, tested)
 
     def _arithmetic(self, name: str, op: Op) -> Flow | None:
-        """Return the sum, difference or product of two operands, if it is known what it is."""
+        """Return the flow of a sum, difference or product of two operands, or None if it cannot
+        be represented."""
         if len(op.args) < 2 and not op.kwargs:
             return None
         operands = [*op.args, *(arg for _, arg in op.kwargs)]
@@ -325,16 +328,16 @@ class _Tracer:
         if not left.terms or not right.terms:
             return None
         terms = []
-        for one in left.terms:
-            for two in right.terms:
-                both = calculate(name, one, two)
+        for left_term in left.terms:
+            for right_term in right.terms:
+                both = calculate(name, left_term, right_term)
                 if both is None:
                     return None
                 terms += both
         return join(terms, left.mixed | right.mixed, left.tested | right.tested)
 
     def _scaled(self, op: Op) -> Flow | None:
-        """Return what `scale(x, scale, bias, bias_after_scale)` of paddle gives."""
+        """Return the flow of Paddle's `scale(x, scale, bias, bias_after_scale)`."""
         flow = self._terms(op.args[0])
         factor, bias = (operand(op, place) for place in ((1, "scale"), (2, "bias")))
         after = operand(op, (3, "bias_after_scale"))
@@ -348,8 +351,8 @@ class _Tracer:
             scaled = calculate("mul", term, by)
             if scaled is None:
                 return None
-            for each in scaled:
-                terms += calculate("add", each, plus) or ()
+            for scaled_term in scaled:
+                terms += calculate("add", scaled_term, plus) or ()
         return join(terms, flow.mixed, flow.tested)
 
     def _terms(self, arg: Arg) -> Flow:
@@ -378,14 +381,14 @@ class _Tracer:
 
 
 _SCALE = ("paddle", "scale")
-"""The operator that multiplies by one literal and adds another."""
+"""The operator that multiplies by a literal and adds another literal."""
 
 _KEEPING_SHAPE = OperatorNames("keeps_shape")
 _CONDITION = OperatorValues("condition")
 
 
 def _note_number(found: Findings, is_equality: bool, term: Term, number: int) -> None:
-    """Note the comparison of `scale * x + c` with a number as one of x."""
+    """Record the comparison of `scale * x + c` with a number as a comparison of x."""
     if term.scale == 0:
         return
     quotient, remainder = divmod(number - term.low, term.scale)

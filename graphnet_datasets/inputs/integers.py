@@ -1,6 +1,6 @@
-"""Drawing whole numbers: uniform, natural (few of them often, most of them seldom), orders.
+"""Random integers with uniform or Zipf distribution, and random permutations.
 
-Only integer arithmetic is used, which gives the same on every machine.
+Only integer arithmetic is used, so that results are identical on every machine.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from .draws import SEGMENT_SIZE, fill_bits
 
 _CHUNK = 4 * SEGMENT_SIZE
 _FIRST_OCTAVE = 8
-"""Tokens in the first, most frequent octave; each further one has twice as many."""
+"""Number of tokens in the first, most frequent octave; each later octave has twice as many."""
 
 
 def key_of_part(key: int, part: int) -> int:
-    """Return the key of part 0 to 3 of a tensor, far enough away that no epochs coincide."""
+    """Return the key of part 0 to 3 of a tensor. Keys are far enough apart for epochs not to
+    coincide."""
     return (key + (part << 62)) % 2**64
 
 
 def fill_uniform(key: int, out: npt.NDArray, first: int, last: int) -> None:
-    """Fill `out`, flat, with whole numbers from `first` to `last`, each as likely as another."""
+    """Fill the flat array `out` with uniform integers from `first` to `last`, inclusive."""
     width = last - first + 1
     bits = np.empty(min(_CHUNK, out.size), np.uint32)
     for start in range(0, out.size, _CHUNK):
@@ -37,12 +38,12 @@ def fill_uniform(key: int, out: npt.NDArray, first: int, last: int) -> None:
             scaled = (scaled << np.uint64(32)) | drawn
             if width < 2**64:
                 scaled %= np.uint64(width)
-        # Modulo 2**64 this is right for signed dtypes too.
+        # Arithmetic modulo 2**64 is correct for signed dtypes too.
         piece[:] = (scaled + np.uint64(first % 2**64)).view(np.int64).astype(out.dtype)
 
 
 def uniform(key: int, size: int, first: int, last: int) -> npt.NDArray[np.int64]:
-    """Return `size` whole numbers from `first` to `last`, each as likely as another.
+    """Return `size` uniform integers from `first` to `last`, inclusive.
 
     >>> bool(np.isin(uniform(1, 100, 3, 5), [3, 4, 5]).all())
     True
@@ -53,11 +54,12 @@ def uniform(key: int, size: int, first: int, last: int) -> npt.NDArray[np.int64]
 
 
 def natural(key: int, size: int, first: int, last: int) -> npt.NDArray[np.int64]:
-    """Return `size` whole numbers from `first` to `last`, distributed as words are in a text.
+    """Return `size` integers from `first` to `last`, distributed like the words of a text.
 
-    After the law of Zipf and Mandelbrot: number k comes about as often as 1 / (k - first + 8), so
-    each octave (8 numbers, then 16, 32, …) as often as another; the last octave, which may be cut
-    short, by its share. Vocabularies of byte pairs and word pieces stand in that order.
+    The distribution approximates the Zipf-Mandelbrot law: number k has a probability of about 1 /
+    (k - first + 8), up to a constant. All octaves (8 numbers, then 16, 32, …) are equally likely,
+    except that a truncated last octave is weighted by its share. Vocabularies of byte pairs and
+    word pieces are sorted by frequency in this way.
 
     >>> drawn = natural(1, 10_000, 0, 29_999)
     >>> int(drawn.min()) >= 0, int(drawn.max()) < 30_000, bool(np.median(drawn) < 1000)
@@ -74,13 +76,13 @@ def natural(key: int, size: int, first: int, last: int) -> npt.NDArray[np.int64]
         start, octave = start + taken, octave * 2
     ends = np.cumsum(weights)
     chosen = np.searchsorted(ends, uniform(key, size, 0, int(ends[-1]) - 1), side="right")
-    # The place within the octave comes from other bits; octaves are below 2**32 wide, or cut.
+    # Positions within octaves use separate bits; octaves are less than 2**32 wide.
     bits = uniform(key_of_part(key, 1), size, 0, 2**31 - 1)
     within = (bits.astype(np.uint64) * np.array(widths, np.uint64)[chosen]) >> np.uint64(31)
     return np.array(starts, np.int64)[chosen] + within.astype(np.int64) + first
 
 
 def shuffled(key: int, size: int) -> npt.NDArray[np.intp]:
-    """Return 0 to `size - 1` in an order that follows from `key`."""
+    """Return a permutation of 0 to `size - 1` that depends on `key`."""
     bits = uniform(key, size, 0, 2**63 - 1)
     return np.argsort(bits, kind="stable")

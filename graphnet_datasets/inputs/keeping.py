@@ -1,4 +1,4 @@
-"""What is found out about a sample once, and kept with it."""
+"""Caching of analysis results on samples."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def once_per_sample(find: Callable[[Sample], T]) -> Callable[[Sample], T]:
-    """Have a function find out about each sample once.
+    """Cache the result of a function on its sample.
 
-    The sample keeps the answer, as `functools.cached_property` has objects keep theirs; a sample
-    that `dataclasses.replace` makes of it has none.
+    The result is stored in the sample's `__dict__`, like that of `functools.cached_property`.
+    Copies made with `dataclasses.replace` start without cached results.
 
     >>> asked = []
     >>> @once_per_sample

@@ -1,9 +1,9 @@
-"""Memory that outlives the arrays in it, so that those of the next sample need no new pages.
+"""A pool of memory for arrays, which avoids allocating new pages for each sample.
 
-The kernel clears a page when it is first written to, and a virtual machine may have to find it
-first: writing to new memory takes 0.1 ns a byte at best, 2 ns at worst, where drawing what goes
-there takes 0.1. So regions are kept when nothing is left in them. The kernel is told that it may
-take their pages (madvise(2), MADV_FREE), which it does only when memory runs short.
+The kernel zeroes a page on its first write, and a virtual machine may have to allocate it first.
+Writing to new memory therefore takes 0.1 to 2 ns per byte, while drawing the data takes 0.1 ns.
+Free regions are kept for reuse. They are marked with MADV_FREE (madvise(2)), so that the kernel can
+reclaim their pages if memory runs short.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import numpy.typing as npt
 
 HUGE_PAGE_BYTES = 2 * 2**20
 REGION_BYTES = 64 * 2**20
-"""Of addresses that are taken first. Each time after that as many as there are, or as an array
-needs, so that there is a region for large arrays too; what was never written to is not there."""
+"""Size of the first region. Later regions double the total size, or fit a larger array. Address
+space that was never written to uses no memory."""
 KEPT_BYTES = 2 * 2**30
-"""Free memory that is kept at most; what is free beyond it is given back, oldest region first."""
+"""Maximum free memory that is kept; beyond it, the oldest free regions are released first."""
 ALIGNMENT_BYTES = 64
-"""Of an array: a line of the cache, as frameworks align their own."""
+"""Alignment of arrays: a cache line, as in the frameworks."""
 
 
 class KeptMemory:
-    """Hands out arrays of bytes, and takes their memory back when they are collected."""
+    """Allocates byte arrays, and reclaims their memory when they are garbage collected."""
 
     def __init__(self) -> None:
         self._regions: list[_Region] = []
@@ -40,36 +40,37 @@ class KeptMemory:
 
     @property
     def num_kept_bytes(self) -> int:
-        """Return how many bytes are free that some array has used."""
+        """The number of free bytes that have been in use before."""
         self._settle()
         return sum(region.num_kept_bytes for region in self._regions)
 
     def take(self, num_bytes: int) -> npt.NDArray[np.uint8]:
-        """Return as many bytes with whatever lies there; their memory comes back with the array.
+        """Return an uninitialized array of bytes from the pool.
 
-        They are an array of NumPy's own where the system has no such memory to give.
+        If the system cannot provide a region, the result is an ordinary NumPy array.
         """
         size = -(-num_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         self._settle()
         with self._lock:
-            found = next(((r, at) for r in self._regions if (at := r.take(size)) is not None), None)
-            if found is None and (region := _new_region(max(size, self._size()))) is not None:
+            piece = next(((r, at) for r in self._regions if (at := r.take(size)) is not None), None)
+            if piece is None and (region := _new_region(max(size, self._size()))) is not None:
                 self._regions.append(region)
-                found = region, region.take(size)
-        if found is None or found[1] is None:
+                piece = region, region.take(size)
+        if piece is None or piece[1] is None:
             return np.empty(num_bytes, np.uint8)
-        return np.asarray(_Loan(self, found[0], found[1], size))[:num_bytes]
+        return np.asarray(_Loan(self, piece[0], piece[1], size))[:num_bytes]
 
     def _size(self) -> int:
         return sum(region.size for region in self._regions)
 
     def end(self, region: _Region, start: int, size: int) -> None:
-        """Take a piece back. Called by the garbage collector, so at any time and in any thread."""
+        """Queue a piece for reclaiming. The garbage collector may call this at any time and in
+        any thread."""
         self._ended.append((region, start, size))
         self._settle()
 
     def _settle(self) -> None:
-        """Make free what has ended, unless that is under way further up or in another thread."""
+        """Reclaim queued pieces, unless an outer frame or another thread is already doing so."""
         while self._ended and self._lock.acquire(blocking=False):
             try:
                 while self._ended:
@@ -80,9 +81,9 @@ class KeptMemory:
                 self._lock.release()
 
     def _drop_regions(self) -> None:
-        """Give regions back that nothing is in, the oldest first, down to what may be kept."""
+        """Release unused regions, oldest first, until at most `KEPT_BYTES` are kept."""
         excess = sum(region.num_kept_bytes for region in self._regions) - KEPT_BYTES
-        for region in [each for each in self._regions if each.is_free]:
+        for region in [candidate for candidate in self._regions if candidate.is_free]:
             if excess <= 0:
                 break
             excess -= region.num_kept_bytes
@@ -90,10 +91,10 @@ class KeptMemory:
 
 
 class _Region:
-    """A range of addresses, and which parts of it are free: ordered, none beside another."""
+    """A range of addresses with a sorted list of its free, non-adjacent parts."""
 
     def __init__(self, mapping: mmap.mmap, size: int) -> None:
-        self._mapping = mapping  # the addresses are given back with it
+        self._mapping = mapping  # keeps the address range mapped
         start = np.frombuffer(mapping, np.uint8).ctypes.data
         self._start = start
         first = start + -start % HUGE_PAGE_BYTES
@@ -101,7 +102,7 @@ class _Region:
         self._free: list[tuple[int, int]] = [(first, first + size)]
         self._used_to = first
         self.num_kept_bytes = 0
-        """Bytes that are free and were in use before."""
+        """Number of free bytes that have been in use before."""
 
     @property
     def size(self) -> int:
@@ -112,7 +113,8 @@ class _Region:
         return self._free == [(self._first, self._end)]
 
     def take(self, size: int) -> int | None:
-        """Return the lowest address at which `size` bytes are free, and use them."""
+        """Allocate `size` bytes at the lowest free address; return the address, or None if there
+        is no room."""
         for place, (start, end) in enumerate(self._free):
             if end - start >= size:
                 self._free[place : place + 1] = [(start + size, end)] if end - start > size else []
@@ -122,7 +124,7 @@ class _Region:
         return None
 
     def give(self, start: int, size: int) -> None:
-        """Make bytes free, and let the kernel have the pages that are free now."""
+        """Free bytes, and mark the pages that are now free as reclaimable."""
         end = start + size
         place = bisect.bisect(self._free, (start, end))
         low, high = start, end
@@ -138,15 +140,15 @@ class _Region:
         last = min(high, end + -end % HUGE_PAGE_BYTES)
         last -= last % HUGE_PAGE_BYTES
         if last > first:
-            with contextlib.suppress(OSError):  # an older kernel: then it cannot take them
+            with contextlib.suppress(OSError):  # kernels without MADV_FREE
                 self._mapping.madvise(mmap.MADV_FREE, first - self._start, last - first)
 
 
 class _Loan:
-    """The owner of an array's memory: NumPy keeps it for as long as the array or a view lives."""
+    """The owner of an array's memory; NumPy keeps it alive as long as the array or a view of it."""
 
     def __init__(self, memory: KeptMemory, region: _Region, start: int, size: int) -> None:
-        # Not `__del__`: when the interpreter ends, what that would call may be gone.
+        # Not `__del__`: at interpreter exit, the objects that it needs may be gone.
         weakref.finalize(self, memory.end, region, start, size).atexit = False
         self.__array_interface__: dict[str, Any] = {
             "shape": (size,), "typestr": "|u1", "data": (start, False), "version": 3,
@@ -154,19 +156,19 @@ class _Loan:
 
 
 def _new_region(num_bytes: int) -> _Region | None:
-    """Return a region with room for an array; None where the system has no such memory."""
+    """Return a region with room for an array, or None if the system cannot provide it."""
     if not hasattr(mmap, "MADV_FREE"):
         return None
     size = max(REGION_BYTES, -(-num_bytes // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES)
     try:
-        # One page more: the system need not begin at a multiple of it.
+        # One extra page for alignment.
         mapping = mmap.mmap(-1, size + HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError:
         return None
-    # Who tells NumPy not to ask for huge pages, as timed runs do, means all memory of inputs.
+    # Timed runs set this variable to prevent huge pages in NumPy; respect it here as well.
     is_refused = os.environ.get("NUMPY_MADVISE_HUGEPAGE") == "0"
     if hasattr(mmap, "MADV_HUGEPAGE") and not is_refused:
-        with contextlib.suppress(OSError):  # a kernel without them
+        with contextlib.suppress(OSError):  # kernels without huge pages
             mapping.madvise(mmap.MADV_HUGEPAGE)
     return _Region(mapping, size)
 
@@ -175,12 +177,13 @@ _kept = KeptMemory()
 
 
 def take(num_bytes: int) -> npt.NDArray[np.uint8]:
-    """Return bytes of the memory that this process keeps."""
+    """Return bytes from this process's pool."""
     return _kept.take(num_bytes)
 
 
 def _begin_anew() -> None:
-    """Leave a parent's memory alone: the lock may be held by a thread that the child lacks."""
+    """Start with an empty pool after a fork: a thread missing in the child may hold the parent's
+    lock."""
     global _kept
     _kept = KeptMemory()
 

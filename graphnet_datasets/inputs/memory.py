@@ -1,9 +1,9 @@
-"""Memory for the many tensors of one sample, side by side on huge pages.
+"""Adjacent allocation of many tensors of one sample on huge pages.
 
-The kernel clears a page when it is first written to. With pages of 4 KiB that takes longer than
-drawing what goes there: 0.6 ns a byte on a virtual machine, where huge pages of 2 MiB take 0.1 ns,
-and pages that were there before none (`kept_memory`). NumPy asks for huge pages for arrays of 4 MiB
-and more, but most weights are smaller.
+The kernel zeroes a page on its first write. On a virtual machine this takes 0.6 ns per byte with 4
+KiB pages, more than drawing the data. It takes 0.1 ns with 2 MiB pages, and nothing for reused
+pages (`kept_memory`). NumPy requests huge pages only for arrays of at least 4 MiB, but most weights
+are smaller.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import numpy.typing as npt
 from . import kept_memory
 
 FIRST_BYTES = 2 * 2**20
-"""What lies by itself before tensors are packed: a page may be nearly empty in the end."""
+"""Arrays are allocated separately up to this total, since a huge page may remain nearly empty."""
 _SMALLEST_BYTES = 512
-"""Of a tensor that is packed: what is smaller comes out of pages that are there already."""
+"""Smaller arrays are not packed; the allocator places them on existing pages."""
 
 
 _num_taken: contextvars.ContextVar[int | None] = contextvars.ContextVar("taken", default=None)
-"""Bytes of the arrays so far that are put side by side; None where none are."""
+"""Total bytes of the arrays allocated in `packed`, or None outside it."""
 
 
 @contextlib.contextmanager
 def packed() -> Iterator[None]:
-    """Have `empty` put arrays side by side, in memory that is kept for others when they end.
+    """Make `empty` allocate arrays adjacently, from memory that is pooled for reuse.
 
-    For arrays that are needed for about as long as each other: pages between those that live are
-    free for other arrays only.
+    Intended for arrays with similar lifetimes, since free pages between live arrays can only be
+    reused by other arrays.
     """
     token = _num_taken.set(0)
     try:
@@ -42,7 +42,7 @@ def packed() -> Iterator[None]:
 
 
 def empty(size: int, dtype: npt.DTypeLike) -> npt.NDArray:
-    """Return an array of `size` elements, whatever these are.
+    """Return an uninitialized array of `size` elements.
 
     >>> with packed():
     ...     _, first, second = (empty(size, np.float32) for size in (2**20, 1000, 5000))

@@ -1,4 +1,4 @@
-"""Recorded elements that do not fit the graph: indices outside of what they index."""
+"""Detection of recorded indices that are out of range."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from .roles import recorded_range, stored_elements
 
 
 def misfits(sample: Sample) -> list[str]:
-    """Return a sentence for each integer input whose recorded elements index out of range.
+    """Return a message for each integer input whose recorded elements index out of range.
 
-    A graph that was captured without being run (on fake tensors, or out of a file) may hold such
-    elements: its eager run then fails, whatever compiles it.
+    Graphs that were captured without running them (with fake tensors or from a file) may contain
+    such elements. Their eager run then fails, independent of the compiler.
 
     >>> import numpy as np
     >>> from graphnet_datasets.sample import Input, Op, Sample, Value
@@ -22,7 +22,7 @@ def misfits(sample: Sample) -> list[str]:
     >>> misfits(Sample("example", "torch", "nlp", (ids, table), (lookup,), Ref(2)))
     ['The input `ids` holds elements from 3 to 9 and indexes what has places 0 to 7.']
     """
-    found: list[str] = []
+    messages: list[str] = []
     for index, findings in trace(sample).items():
         each = sample.inputs[index]
         held = recorded_range(each, stored_elements(sample, each))
@@ -30,9 +30,9 @@ def misfits(sample: Sample) -> list[str]:
             continue
         for low, high in findings.bounds:
             if held[0] < low or (high is not None and held[1] > high):
-                found.append(
+                messages.append(
                     f"The input `{each.source_name}` holds elements from {held[0]} to {held[1]} "
                     f"and indexes what has places {low} to {'…' if high is None else high}."
                 )
                 break
-    return found
+    return messages

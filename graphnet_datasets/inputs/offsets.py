@@ -1,8 +1,8 @@
-"""Which inputs say where each part of something begins, so that they never go down.
+"""Detection of inputs that hold offsets, which must be sorted.
 
-Rows of a sparse matrix, bags of an embedding and neighbours of points lie one after the other, and
-a vector of integers tells where each begins: its differences are counts, which are not negative,
-and its ends say how much there is in all.
+Rows of a sparse matrix, bags of an embedding and neighbors of points are stored consecutively, and
+a vector of offsets holds the start of each. Differences of offsets are counts and must not be
+negative; the last offset is the total size.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TAKING = OperatorValues("offsets")
 
 @once_per_sample
 def find_offsets(sample: Sample) -> frozenset[int]:
-    """Return which integer inputs of a sample hold offsets: one axis, and each less its last.
+    """Return the integer vectors among a sample's inputs that hold offsets.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> from graphnet_datasets.sample.arguments import Ref, SliceArg
@@ -39,7 +39,7 @@ def find_offsets(sample: Sample) -> frozenset[int]:
 
 
 def put_in_order(elements: npt.NDArray, low: float, high: float) -> None:
-    """Sort offsets in place, from `low` to `high`, which both are among them."""
+    """Sort offsets in place; set the first to `low` and the last to `high`."""
     elements.sort()
     if elements.size:
         elements[0] = low
@@ -48,7 +48,7 @@ def put_in_order(elements: npt.NDArray, low: float, high: float) -> None:
 
 
 _VECTOR = Columns(frozenset(), 0, END, 1)
-"""The elements of a vector, however many, as columns of its one axis."""
+"""The elements of a vector of any length, as columns of its single axis."""
 
 
 class _Search:
@@ -62,9 +62,9 @@ class _Search:
             and is_whole(each.value.dtype or "")
             and len(each.value.shape or ()) == 1
         }
-        """Values that are an input as it is."""
+        """Values that equal an input."""
         self._ends: dict[int, tuple[int, str]] = {}
-        """Values that are an input without its first element, or its last."""
+        """Values that are an input without its first or last element."""
         if self._sources:
             for position, op in enumerate(sample.ops):
                 self._step(len(sample.inputs) + position, op)
@@ -77,11 +77,16 @@ class _Search:
             if ref in self._sources:
                 self.found.add(self._sources[ref])
         elif name in SUBTRACTING and len(op.args) > 1:
-            one, other = (
+            minuend, subtrahend = (
                 self._ends.get(-1 if ref is None else ref) for ref in map(ref_of, op.args[:2])
             )
-            if one and other and one[0] == other[0] and (one[1], other[1]) == ("ends", "starts"):
-                self.found.add(one[0])
+            if (
+                minuend
+                and subtrahend
+                and minuend[0] == subtrahend[0]
+                and (minuend[1], subtrahend[1]) == ("ends", "starts")
+            ):
+                self.found.add(minuend[0])
         elif first is None:
             return
         elif name in _KEEPING:
@@ -94,7 +99,10 @@ class _Search:
 
 
 def _part_of(name: str, op: Op) -> str | None:
-    """Return whether an operator leaves out the first element of a vector, or the last."""
+    """Return which slice of a vector an operator takes.
+
+    "ends" lacks the first element, "starts" lacks the last element; None is any other slice.
+    """
     if name != "getitem" and not (name == "slice" and op.target.startswith("torch.")):
         return None
     cut = cut_of(name, op, _VECTOR)

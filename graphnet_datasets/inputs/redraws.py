@@ -1,4 +1,4 @@
-"""Other integers and masks in the place of stored ones, by what they are for."""
+"""Replacement of stored integers and masks with random values that suit their role."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from .integers import fill_uniform, key_of_part, natural, shuffled, uniform
 from .roles import InputRole, counts_up
 
 LARGEST_NUMBER = 1e4
-"""A float beyond it is taken for a mask's, not for a number that is calculated with."""
+"""A float tensor with a larger absolute value is treated as an attention mask."""
 
 MAX_NAMES = 2**26
-"""Nodes of a graph that get other names; a number in a file says how many there are, and nothing
-but their names takes memory."""
+"""Maximum number of graph nodes to relabel. The number comes from a file and determines the
+memory for the labels."""
 
 _TENTH = Distribution(0.0, 0.1, -0.5, 0.5)
 
 KEPT_SHARE = 4
-"""At most one of so many places of a sequence is masked, as padding masks the end of a batch's
-shorter sequences; windows of local attention still find something to attend to."""
+"""At most a fraction 1 / KEPT_SHARE of a sequence is masked, like the padding of shorter
+sequences in a batch. Local attention windows thus keep unmasked positions."""
 
 
 def redraw(key: int, stored: npt.NDArray, role: InputRole) -> npt.NDArray:
-    """Return an array like `stored` with other elements that its role allows, drawn by `key`.
+    """Return random elements for an array like `stored`, as its role allows.
 
-    Tokens are drawn as often as words of a text, indices uniformly, within the bounds of what
-    consumes them; an element that the graph compares with a number stays on its side of it, so
-    padding stays padding. Masks hide the end of sequences, the first sequence of a batch and the
-    first three quarters of each excepted. Positions count up from another start. Edges are
-    relabelled and change places. What is `fixed` stays.
+    Tokens have the frequencies of words in a text. Indices are uniform within the bounds of the
+    operators that use them. An element that the graph compares with a number stays on the same side
+    of that number, so that padding remains padding. Masks hide the ends of sequences, but never the
+    first sequence of a batch or the first three quarters of a sequence. Positions count up from
+    another start. The nodes of edges are relabeled and the edges permuted. Elements with the role
+    `fixed` are unchanged.
 
     >>> role = InputRole("tokens", 0, 99, borders=(0, 1))
     >>> redraw(7, np.array([5, 6, 0, 0]), role)[2:].tolist()
@@ -58,13 +59,13 @@ def redraw(key: int, stored: npt.NDArray, role: InputRole) -> npt.NDArray:
     else:
         low = role.low
         if role.kind == "number" and low == role.high and not role.borders:
-            low = min(low, (low + 1) // 2)  # a lone number, such as a time step: from half of it
+            low = min(low, (low + 1) // 2)  # a lone number such as a time step: from half of it
         drawn = uniform(key, stored.size, low, role.high).reshape(stored.shape)
     return _keep_sides(key, stored, drawn, role).astype(stored.dtype)
 
 
 def draw_by_role(key: int, shape: tuple[int, ...], dtype: str, role: InputRole) -> npt.NDArray:
-    """Return elements for an input of which neither elements nor moments were recorded."""
+    """Return elements for an input without recorded elements or moments."""
     low, high = role.low or 0, role.high if role.high is not None else 1
     size = int(np.prod(shape, dtype=np.int64))
     if role.kind == "tokens":
@@ -77,10 +78,10 @@ def draw_by_role(key: int, shape: tuple[int, ...], dtype: str, role: InputRole) 
 
 
 def jitter(key: int, stored: npt.NDArray) -> npt.NDArray:
-    """Return stored floats moved by about a tenth of their spread; no sign changes.
+    """Perturb stored floats by about a tenth of their spread, without changing signs.
 
-    A mask among floats, which holds infinities or numbers of its size, stays as it is, and so do
-    formats that NumPy lacks and complex numbers.
+    Float masks (with infinities or very large numbers), complex numbers and formats that NumPy
+    lacks are unchanged.
     """
     if stored.dtype.kind != "f" or not stored.size:
         return stored
@@ -94,11 +95,11 @@ def jitter(key: int, stored: npt.NDArray) -> npt.NDArray:
 
 
 def _keep_sides(key: int, stored: npt.NDArray, drawn: npt.NDArray, role: InputRole) -> npt.NDArray:
-    """Put each element that fell on another side of a border than the stored one back on its own.
+    """Redraw elements that are not on the same side of all borders as the stored elements.
 
-    What lies outside of the bounds (labels to be ignored, padding of -1) stays.
+    Elements out of bounds (ignored labels, padding of -1) are unchanged.
     """
-    assert role.low is not None and role.high is not None  # noqa: S101 - the caller looked
+    assert role.low is not None and role.high is not None  # noqa: S101 - checked by the caller
     before = stored.astype(np.int64)
     if role.borders:
         borders = np.array(role.borders, np.int64)
@@ -115,10 +116,10 @@ def _keep_sides(key: int, stored: npt.NDArray, drawn: npt.NDArray, role: InputRo
 
 
 def _mask(key: int, stored: npt.NDArray) -> npt.NDArray:
-    """Return a mask that hides the end of sequences, or as many places in another order.
+    """Return a mask that hides the ends of sequences, or a permutation of an irregular mask.
 
-    The value of most elements is taken for the one that keeps. A mask with a structure of its own
-    (causal, block by block) stays.
+    The more frequent value is assumed to mean "keep". Masks with a structure (causal, blockwise)
+    are unchanged.
     """
     keep = stored.dtype.type(2 * np.count_nonzero(stored) >= stored.size)
     hides = stored != keep
@@ -138,7 +139,7 @@ def _mask(key: int, stored: npt.NDArray) -> npt.NDArray:
 
 
 def _is_padding(hides: npt.NDArray) -> bool:
-    """Tell whether each sequence is hidden from some place on and nowhere before."""
+    """Return whether each sequence is hidden exactly from some position to its end."""
     return bool((hides[..., 1:] >= hides[..., :-1]).all())
 
 
@@ -158,7 +159,7 @@ def _lengths(key: int, stored: npt.NDArray) -> npt.NDArray:
 
 
 def _segments(key: int, shape: tuple[int, ...], low: int, high: int) -> npt.NDArray:
-    """Return a first segment and, from some place on, a second one in each sequence."""
+    """Return sequences of a first segment followed by a second segment."""
     length = shape[-1] if shape else 1
     batch = int(np.prod(shape[:-1], dtype=np.int64))
     border = uniform(key, batch, (length + 1) // 2, length).reshape((*shape[:-1], 1))
@@ -166,9 +167,9 @@ def _segments(key: int, shape: tuple[int, ...], low: int, high: int) -> npt.NDAr
 
 
 def _edges(key: int, stored: npt.NDArray) -> npt.NDArray:
-    """Return the same graph with its nodes renamed and its edges in another order.
+    """Return the same graph with relabeled nodes and permuted edges.
 
-    Loops stay loops and degrees stay degrees, of which shapes may follow.
+    Self-loops and the degree distribution, which shapes may depend on, are preserved.
     """
     low = int(stored.min())
     order = shuffled(key_of_part(key, 1), stored.shape[1])

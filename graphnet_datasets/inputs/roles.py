@@ -1,7 +1,8 @@
-"""What the integers and masks among a sample's inputs are for, told by what consumes them.
+"""Roles of integer and mask inputs, inferred from the operators that use them.
 
-A token is looked up in an embedding, an edge indexes nodes, a mask is compared or multiplied and
-indexes nothing. What the consumers ask for bounds what may be drawn; `redraws` draws it.
+A token is looked up in an embedding, an edge indexes nodes, and a mask is compared or multiplied
+but is not an index. The operators also bound the elements; `redraws` draws elements within the
+bounds.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ Kind: TypeAlias = Literal[
     "rows",
     "fixed",
 ]
-"""What an integer or boolean input is.
+"""The role of an integer or boolean input.
 
-`tokens`: looked up in an embedding of many rows. `segments`: in one of few rows (token types).
-`positions`: count up. `mask`: zeros and ones that index nothing. `lengths`: how much of each
-sequence counts. `indices`: of nodes, classes, places. `edges`: the two ends of each edge of a graph
-whose loops or degrees matter. `number`: is calculated with (a time step).
-`rows`: elements that depend on each other within a vector (a box), vectors that do not.
-`fixed`: a shape or a count follows from the elements, so that others might not fit the graph.
+`tokens`: looked up in an embedding of many rows. `segments`: looked up in one of few rows (token
+types). `positions`: consecutive integers. `mask`: zeros and ones that are not indices. `lengths`:
+valid lengths of sequences. `indices`: of nodes, classes or positions. `edges`: both ends of each
+edge of a graph whose self-loops or degrees matter. `number`: used in arithmetic (a time step).
+`rows`: vectors with dependent elements (a box) that are independent of each other. `fixed`: a shape
+or a count depends on the elements, so that other elements might not fit the graph.
 """
 
 MAX_SEGMENTS = 4
-"""Embeddings of at most so many rows are looked up by token types and the like."""
+"""Maximum number of rows of an embedding for token types and similar inputs."""
 
 _SEGMENT_NAME = re.compile(r"token_type|segment", re.I)
 _LENGTH_NAME = re.compile(r"len(gth)?s?_?\Z", re.I)
@@ -50,12 +51,12 @@ _LENGTH_NAME = re.compile(r"len(gth)?s?_?\Z", re.I)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputRole:
-    """What an integer or boolean input is for, and what its elements may be.
+    """The role of an integer or boolean input, and the range of its elements.
 
-    Elements from `low` to `high`, inclusive, fit everything that consumes them; both are None
-    where nothing is known, neither from consumers nor from the record. `borders` are the whole
-    numbers c such that an element x with `x < c` must stay below c and any other must not fall
-    below it, since the graph compares it with a number: padding stays padding.
+    Elements from `low` to `high`, inclusive, are valid for all uses; both are None if nothing is
+    known from uses or recorded elements. `borders` are the integers c that the graph compares
+    elements with: an element below c must stay below c, and any other element must stay at or above
+    c. Padding thus remains padding.
     """
 
     kind: Kind
@@ -68,7 +69,7 @@ class InputRole:
 def find_roles(sample: Sample) -> dict[int, InputRole]:
     """Return the role of each integer or boolean data input of a sample, by the input's index.
 
-    Weights, buffers and constants of the graph have none: they do not change from call to call.
+    Weights, buffers and constants have no role, since they do not change between calls.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -80,11 +81,12 @@ def find_roles(sample: Sample) -> dict[int, InputRole]:
     InputRole(kind='tokens', low=0, high=999, borders=())
     """
     is_any = any(
-        each.role == "input" and is_whole(each.value.dtype or "float") for each in sample.inputs
+        sample_input.role == "input" and is_whole(sample_input.value.dtype or "float")
+        for sample_input in sample.inputs
     )
     return {
-        index: _role(sample, index, found)
-        for index, found in (trace(sample) if is_any else {}).items()
+        index: _role(sample, index, findings)
+        for index, findings in (trace(sample) if is_any else {}).items()
         if sample.inputs[index].role == "input"
     }
 
@@ -138,14 +140,14 @@ def _kind(
 def _limits(
     found: Findings, recorded: tuple[int, int] | None, *, is_stored: bool
 ) -> tuple[int | None, int | None]:
-    """Return the range that suits every consumer; what they leave open is as it was recorded."""
+    """Return the range that is valid for all uses; the recorded range replaces unknown bounds."""
     if not found.bounds:
         return recorded if recorded is not None else (None, None)
     low = max(bound for bound, _ in found.bounds)
     known = [bound for _, bound in found.bounds if bound is not None]
     high = min(known) if known else None
     if recorded is not None:
-        # A range that was recorded is to be met; single elements that were stored are examples.
+        # A recorded range must be respected, while stored elements are only examples.
         if high is None or len(known) < len(found.bounds) or not is_stored:
             high = recorded[1] if high is None else min(high, recorded[1])
         if not is_stored:
@@ -165,7 +167,7 @@ def stored_elements(sample: Sample, each: Input) -> npt.NDArray | None:
 
 
 def counts_up(elements: npt.NDArray) -> bool:
-    """Tell whether integers go up by one along the last axis.
+    """Return whether integers increase by one along the last axis.
 
     >>> counts_up(np.array([[2, 3, 4], [0, 1, 2]])), counts_up(np.array([0]))
     (True, False)
@@ -178,12 +180,21 @@ def counts_up(elements: npt.NDArray) -> bool:
 
 
 def recorded_range(each: Input, stored: npt.NDArray | None) -> tuple[int, int] | None:
-    """Return the smallest and the largest element on record, stored or measured; None if none."""
+    """Return the smallest and largest element, stored or measured, or None if unknown."""
     if stored is not None:
         return (int(stored.min()), int(stored.max())) if stored.size else None
-    held = each.statistics
-    if held is None or not held.is_measured or held.min is None or held.max is None:
+    statistics = each.statistics
+    if (
+        statistics is None
+        or not statistics.is_measured
+        or statistics.min is None
+        or statistics.max is None
+    ):
         return None
-    if not np.isfinite(held.min) or not np.isfinite(held.max) or held.min > held.max:
+    if (
+        not np.isfinite(statistics.min)
+        or not np.isfinite(statistics.max)
+        or statistics.min > statistics.max
+    ):
         return None
-    return int(held.min), int(held.max)
+    return int(statistics.min), int(statistics.max)

@@ -1,4 +1,4 @@
-"""How the elements of each dtype are held in NumPy arrays."""
+"""NumPy storage dtypes for the elements of each dtype."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ STORAGE: Mapping[str, str] = {
     "bfloat16": "u2", "float8_e4m3fn": "u1", "float8_e5m2": "u1", "float8_e4m3fnuz": "u1",
     "float8_e5m2fnuz": "u1", "float8_e8m0fnu": "u1", "complex32": "u4",
 }  # fmt: skip
-"""The NumPy dtype that holds the elements of each dtype. Those that NumPy lacks are held as
+"""The NumPy dtype that stores the elements of each dtype. Dtypes that NumPy lacks are stored as
 unsigned integers with the same bits; complex32 has its real part in the low half."""

@@ -1,4 +1,4 @@
-"""What the elements of an integer value may be, and what sums and products make of them."""
+"""Symbolic descriptions of integer elements, and their arithmetic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..sample.arguments import Arg, iterate_refs
 from .storage import STORAGE
 
 MAX_TERMS = 8
-"""Values made of more inputs than this are only remembered as made of them."""
+"""If a value has more terms, only the set of its inputs is kept."""
 
 ADDING = OperatorNames("adds")
 SUBTRACTING = OperatorNames("subtracts")
@@ -22,7 +22,10 @@ _LITERAL_ELEMENTS = OperatorNames("literal_elements")
 
 
 class Term(NamedTuple):
-    """Elements `scale * x + c`, x of input `source` and low <= c <= high; no source: c alone."""
+    """Elements `scale * x + c` with low <= c <= high, where x is an element of input `source`.
+
+    If `source` is None, the elements are c.
+    """
 
     source: int | None
     scale: int
@@ -31,9 +34,10 @@ class Term(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """What a value's elements are: terms, and the inputs that went into them otherwise.
+    """The elements of a value: its terms, and other inputs that it depends on.
 
-    `tested` are the inputs of which only comparisons with numbers went in.
+    `mixed` are inputs that affect the elements in an unknown way. `tested` are inputs that affect
+    them only through comparisons with numbers.
     """
 
     terms: tuple[Term, ...] = ()
@@ -42,7 +46,7 @@ class Flow(NamedTuple):
 
 
 def is_whole(dtype: str) -> bool:
-    """Tell whether elements of a dtype are integers or booleans.
+    """Return whether a dtype is integer or boolean.
 
     >>> is_whole("int64"), is_whole("bool"), is_whole("bfloat16")
     (True, True, False)
@@ -51,20 +55,20 @@ def is_whole(dtype: str) -> bool:
 
 
 def held_interval(each: Input) -> tuple[int, int] | None:
-    """Return the smallest and the largest element of a stored or measured integer tensor."""
+    """Return the smallest and largest element of an integer tensor, stored or measured."""
     if each.data is not None and each.value.dtype is not None:
         elements = np.frombuffer(each.data, np.dtype(STORAGE[each.value.dtype]).newbyteorder("<"))
         return (int(elements.min()), int(elements.max())) if elements.size else None
-    held = each.statistics
-    if held is None or held.min is None or held.max is None:
+    statistics = each.statistics
+    if statistics is None or statistics.min is None or statistics.max is None:
         return None
-    if not math.isfinite(held.min) or not math.isfinite(held.max):
+    if not math.isfinite(statistics.min) or not math.isfinite(statistics.max):
         return None
-    return int(held.min), int(held.max)
+    return int(statistics.min), int(statistics.max)
 
 
 def created_interval(name: str, op: Op) -> tuple[int, int] | None:
-    """Return the least and the greatest element that an operator makes of its literals, or None."""
+    """Return the smallest and largest element that an operator creates from literals, or None."""
     numbers = [arg for arg in op.args if type(arg) is int]
     if name == "arange":
         if any(True for _ in iterate_refs((op.args, op.kwargs))) or not numbers:
@@ -80,7 +84,8 @@ def created_interval(name: str, op: Op) -> tuple[int, int] | None:
 
 
 def solve_index(term: Term, size: int | None) -> tuple[int, int | None]:
-    """Return the x for which `scale * x + c` is an index of an axis of `size` for every c."""
+    """Return the range of x for which `scale * x + c` is a valid index of an axis of `size` for
+    all c."""
     scale = term.scale
     if scale > 0:
         high = None if size is None else (size - 1 - term.high) // scale
@@ -92,16 +97,16 @@ def solve_index(term: Term, size: int | None) -> tuple[int, int | None]:
 
 
 def sources_of(flow: Flow) -> frozenset[int]:
-    """Return the values that the elements of a flow may come from."""
+    """Return the inputs that the terms of a flow depend on."""
     return frozenset(term.source for term in flow.terms if term.source is not None)
 
 
 def join(terms: list[Term], mixed: frozenset[int], tested: frozenset[int]) -> Flow:
-    """Return the flow of several terms; where there are too many, only where they come from."""
-    different = tuple(dict.fromkeys(terms))
-    if len(different) <= MAX_TERMS:
-        return Flow(different, mixed, tested)
-    return Flow((), mixed | sources_of(Flow(different)), tested)
+    """Return the flow of several terms; if there are too many, keep only their sources."""
+    unique_terms = tuple(dict.fromkeys(terms))
+    if len(unique_terms) <= MAX_TERMS:
+        return Flow(unique_terms, mixed, tested)
+    return Flow((), mixed | sources_of(Flow(unique_terms)), tested)
 
 
 def literal_operands(name: str, op: Op) -> list[Arg]:
@@ -112,7 +117,7 @@ def literal_operands(name: str, op: Op) -> list[Arg]:
 
 
 def calculate(name: str, one: Term, two: Term) -> list[Term] | None:
-    """Return the terms of a sum, difference or product, or None where it is none."""
+    """Return the terms of a sum, difference or product, or None if they cannot be represented."""
     if name in MULTIPLYING:
         if one.source is not None and two.source is not None:
             return None

@@ -1,8 +1,9 @@
-"""What a graph does with its weights: statistics of norms, factors of products, what is positive.
+"""Uses of weights in a graph: statistics of normalizations, factors of products, and positive
+weights.
 
-A value is weight-only if it is made of parameters, buffers, constants and literals alone. Its root
-is the one weight that it is proportional to, where there is one: a transposed kernel, a gain times
-a normalised direction.
+A value is weight-only if it is computed only from parameters, buffers, constants and literals. Its
+root is the single weight that it is proportional to, if any: that of a transposed kernel is the
+kernel, and that of a gain times a normalized direction is the gain.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .keeping import once_per_sample
 from .terms import is_whole
 
 _STATISTICS_FIRST, _STATISTICS_LAST = (0, 1, 2), (0, 3, 4)
-"""Positions of what is normalised, of the running mean and of the running variance."""
+"""Positions of the input, the running mean and the running variance."""
 
 _NORMS: Mapping[str, tuple[tuple[str, tuple[int, int, int]], ...]] = {
     "torch": (
@@ -30,7 +31,7 @@ _NORMS: Mapping[str, tuple[tuple[str, tuple[int, int, int]], ...]] = {
     ),
     "paddle": (("", _STATISTICS_FIRST),),
 }
-"""By framework the positions for targets with such a beginning; the first that fits counts."""
+"""Positions by framework and target prefix; the first matching prefix applies."""
 
 _NORM_NAMES = OperatorNames("statistics_norm")
 _PRODUCTS = OperatorNames("proportional")
@@ -45,7 +46,8 @@ _BIAS: Mapping[str, Mapping[str, str]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Norm:
-    """A normalisation by running statistics: the values that it normalises and normalises by."""
+    """A normalization with running statistics: its input, running mean, running variance and
+    epsilon."""
 
     value: int
     mean: int
@@ -55,12 +57,12 @@ class Norm:
 
 @dataclasses.dataclass(frozen=True)
 class WeightUses:
-    """What a graph does with its weights.
+    """The uses of weights in a graph.
 
-    `dependents` lists for each weight the operators that are made of weights alone and of this one
-    among them, in order. `norms` and `products` say for a position of an operator what it
-    normalises, and which weight it is proportional to. `positive` are weights that must not be
-    negative: variances, and what a square root or a logarithm is taken of.
+    `dependents` maps each weight to the weight-only operators that depend on it, in order. `norms`
+    maps operator positions to normalizations, and `products` maps operator positions to the weight
+    that the result is proportional to. `positive` are weights that must not be negative: variances,
+    and arguments of square roots and logarithms.
     """
 
     weight_only: frozenset[int]
@@ -72,7 +74,7 @@ class WeightUses:
 
 @once_per_sample
 def find_weight_uses(sample: Sample) -> WeightUses:
-    """Return what a sample's graph does with its weights.
+    """Return how a sample's graph uses its weights.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -87,13 +89,13 @@ def find_weight_uses(sample: Sample) -> WeightUses:
     made_of: dict[int, frozenset[int]] = {}
     root: dict[int, int] = {}
     sizes: dict[int, int] = {}
-    for index, each in enumerate(sample.inputs):
-        if each.role in WEIGHT_ROLES:
+    for index, sample_input in enumerate(sample.inputs):
+        if sample_input.role in WEIGHT_ROLES:
             made_of[index] = frozenset({index})
-            if not is_whole(each.value.dtype or "bool"):
+            if not is_whole(sample_input.value.dtype or "bool"):
                 root[index] = index
             sizes[index] = 1
-            for size in sample.shape_of(each.value) or ():
+            for size in sample.shape_of(sample_input.value) or ():
                 sizes[index] *= size
     dependents: dict[int, list[int]] = {}
     norms: dict[int, Norm] = {}
@@ -110,9 +112,9 @@ def find_weight_uses(sample: Sample) -> WeightUses:
             made_of[own] = sources
             for source in sources:
                 dependents.setdefault(source, []).append(position)
-            found = _root(sample, name, op, root, sizes)
-            if found is not None:
-                root[own] = found
+            result_root = _root(sample, name, op, root, sizes)
+            if result_root is not None:
+                root[own] = result_root
             continue
         norm = _norm(sample, name, op, root)
         if norm is not None:
@@ -133,9 +135,9 @@ def find_weight_uses(sample: Sample) -> WeightUses:
 
 
 def is_positive_weight(sample: Sample, index: int, minimum: float) -> bool:
-    """Tell whether a weight is one that the graph needs positive and the record does not deny it.
+    """Return whether the graph requires a weight to be positive and the recorded minimum allows it.
 
-    `minimum` is the recorded one, or minus infinity.
+    `minimum` is the recorded minimum, or minus infinity if there is none.
     """
     each = sample.inputs[index]
     if each.role not in WEIGHT_ROLES or (minimum < 0 and minimum != -math.inf):
@@ -146,7 +148,7 @@ def is_positive_weight(sample: Sample, index: int, minimum: float) -> bool:
 def _root(
     sample: Sample, name: str, op: Op, root: Mapping[int, int], sizes: Mapping[int, int]
 ) -> int | None:
-    """Return the weight that a weight-only result is proportional to, if there is one."""
+    """Return the weight that a weight-only result is proportional to, or None."""
     refs = list(iterate_refs((op.args, op.kwargs)))
     if name == "_weight_norm":
         return root.get(refs[1]) if len(refs) > 1 else None
@@ -154,9 +156,9 @@ def _root(
         roots = {root.get(ref) for ref in refs if not _is_integer(sample, ref)}
         return roots.pop() if len(roots) == 1 else None
     if name in ("add", "scale") and len(refs) == 1 and refs[0] in root:
-        return root[refs[0]]  # a variance and its epsilon: close enough to being proportional
+        return root[refs[0]]  # a variance plus epsilon: approximately proportional
     if name in ("mul", "multiply", "imul", "__mul__"):
-        # A gain times a direction that was normalised: the gain is the smaller one.
+        # For a gain times a normalized direction, the gain is the smaller weight.
         roots = {root[ref] for ref in refs if ref in root}
         return min(roots, key=sizes.__getitem__) if roots else None
     if name in ("div", "divide", "truediv") and refs:
@@ -169,7 +171,7 @@ def _is_integer(sample: Sample, ref: int) -> bool:
 
 
 def _is_factor(name: str, op: Op, ref: int) -> bool:
-    """Tell whether a product is proportional to an operand, which a bias or a mask is not."""
+    """Return whether a product is proportional to an operand, unlike to a bias or a mask."""
     framework = "paddle" if op.target.startswith("paddle.") else "torch"
     bias = _BIAS[framework].get(name)
     if bias is None and name.startswith(("conv", "depthwise_conv", "deformable_conv")):
@@ -185,7 +187,11 @@ def _norm(sample: Sample, name: str, op: Op, root: Mapping[int, int]) -> Norm | 
     if name not in _NORM_NAMES:
         return None
     places = next(
-        (each for start, each in _NORMS.get(sample.framework, ()) if op.target.startswith(start)),
+        (
+            positions
+            for start, positions in _NORMS.get(sample.framework, ())
+            if op.target.startswith(start)
+        ),
         None,
     )
     if places is None:
