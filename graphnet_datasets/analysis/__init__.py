@@ -1,1 +1,1 @@
-"""Hashes and other columns that are derived from a sample."""
+"""Hashes and other columns derived from a sample."""

@@ -1,4 +1,4 @@
-"""The derived columns of a row: what is computed from a sample and stored beside it."""
+"""Derived columns of a row, computed from the sample."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .tags import op_histogram, op_tags
 
 @raises_only(SampleError)
 def derived_columns(sample: Sample) -> dict[str, Any]:
-    """Return the derived columns of a sample's row that are known without running it.
+    """Return the derived columns of a sample's row that do not require running it.
 
-    What cannot be told of a sample (see `measure_costs`) is None.
+    Unknown values are None (see `measure_costs`).
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> sample = Sample("example/identity", "torch", "other",
@@ -30,13 +30,13 @@ def derived_columns(sample: Sample) -> dict[str, Any]:
 
 @raises_only(SampleError)
 def hash_columns(sample: Sample) -> dict[str, str]:
-    """Return the derived columns that say which samples are the same; needs no framework."""
+    """Return the hash columns, which identify equal samples; needs no framework."""
     return all_hashes(sample)
 
 
 @raises_only(SampleError)
 def cost_columns(sample: Sample) -> dict[str, Any]:
-    """Return the derived columns that say what a sample is made of and what a run costs."""
+    """Return the columns about the sample's operators and the cost of a run."""
     costs = measure_costs(sample)
     return {
         "flops": None if costs is None else costs.flops,

@@ -1,4 +1,4 @@
-"""What running a graph costs, counted without running it."""
+"""The cost of running a graph, estimated without running it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..sample import Sample
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """The cost of one eager run of a graph at given sizes.
+    """The cost of one eager run of a graph at particular sizes.
 
-    `flops` counts a multiplication and an addition as two (as `torch.utils.flop_counter` does) and
-    an elementwise operator as one per output element; `flops_coverage` is the share of the graph's
-    operators that were counted, and the rest count as nothing. `bytes_moved` is what the kernels of
-    eager read and write if each operand of each comes from memory once; views move nothing.
-    `peak_memory_bytes` is the most that inputs, weights and live values take at one time when a
-    value dies at its last use; the working memory inside a kernel is not in it.
+    `flops` counts a multiplication and an addition as two operations, like
+    `torch.utils.flop_counter`, and an elementwise operator as one operation per output element.
+    `flops_coverage` is the share of operators that were counted; the others add nothing.
+    `bytes_moved` is the memory traffic of eager kernels if each kernel reads and writes each
+    operand once; views add nothing. `peak_memory_bytes` is the maximum size of inputs, weights and
+    live values if each value is freed after its last use. It excludes the workspace of kernels.
     """
 
     flops: int
@@ -29,16 +29,16 @@ class Costs:
 
     @property
     def arithmetic_intensity(self) -> float | None:
-        """Operations per byte moved; None where nothing moves."""
+        """Operations per byte moved; None if no bytes are moved."""
         return self.flops / self.bytes_moved if self.bytes_moved else None
 
 
 @raises_only(SampleError)
 def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Costs | None:
-    """Return what a run costs for the given sizes of the sample's symbols (default: its hints).
+    """Return the cost of a run for these sizes of the sample's symbols (default: its hints).
 
-    None where it cannot be told: where the sample's framework is not installed, for graphs that
-    cannot be walked without running them, and where elements decide the size of a tensor.
+    Returns None if the cost is unknown: the framework is not installed, the graph cannot be walked
+    without running it, or a tensor's size depends on data.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -51,7 +51,7 @@ def measure_costs(sample: Sample, sizes: Mapping[str, int] | None = None) -> Cos
     """
     try:
         walked = module(sample.framework, "costs").measure(sample, sizes)
-    except GraphNetError:  # also where the framework is not installed, or counts nothing
+    except GraphNetError:  # includes frameworks that are not installed or do not support counting
         return None
     if not getattr(walked, "is_sized", True):
         return None

@@ -1,9 +1,9 @@
-"""What operators depend on beside their arguments: memory written before, random state, modes.
+"""Dependencies of operators beyond their arguments: memory writes, random state and modes.
 
-An in-place operator changes what later readers of the same memory see, whichever name they use for
-it; a random operator moves the generator; a state operator (autocast, grad mode, vmap) changes how
-the operators after it run. Two operators may change places only if neither depends on the other
-through an argument or through one of these.
+An in-place operator changes what later readers of the same memory see through any alias. A random
+operator advances the generator. A state operator (autocast, grad mode, vmap) changes how later
+operators run. Two operators may be swapped only if neither depends on the other through an argument
+or one of these effects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_COMPUTATION = frozenset(
         "torch._functorch.predispatch.lazy_load_decompositions",
     }
 )
-"""Calls that tracers record although they neither compute nor change how others compute."""
+"""Calls that tracers record although they compute nothing and change no later computation."""
 
 _SHARING = OperatorNames("shares")
 
@@ -33,10 +33,10 @@ _SHARING_ALL = OperatorNames("shares_all")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Effects:
-    """For each operator, the earlier operators whose effects it sees, by position in the graph.
+    """For each operator, the positions of the earlier operators whose effects it sees.
 
     `seen[i]` lists them for operator `i`: writes to the memory of its arguments in argument order,
-    then the random operator before it if it is random, then the state operator before it.
+    then the previous random operator if it is random, then the previous state operator.
     `seen_by_outputs` lists the writes that reach the memory of the outputs.
     """
 
@@ -46,7 +46,7 @@ class Effects:
 
 @raises_only(SampleError)
 def find_effects(sample: Sample) -> Effects:
-    """Return what each operator of a sample depends on beside its arguments.
+    """Return the dependencies of each operator beyond its arguments.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Value
@@ -87,7 +87,7 @@ def find_effects(sample: Sample) -> Effects:
 
 
 def memory_classes(sample: Sample) -> list[int]:
-    """Return for each value a number that it has in common with what it may share memory with.
+    """Return a number for each value; values that may share memory have the same number.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Value
@@ -102,9 +102,9 @@ def memory_classes(sample: Sample) -> list[int]:
 
 
 def effect_kinds(sample: Sample) -> tuple[str, ...]:
-    """Return for each operator of a sample the letters of `classify`.
+    """Return the letters of `classify` for each operator of a sample.
 
-    A custom operator writes where its schema says so, and is taken to do nothing else.
+    A custom operator writes as its schema declares and is assumed to have no other effect.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Value
@@ -126,7 +126,7 @@ def effect_kinds(sample: Sample) -> tuple[str, ...]:
 
 
 def classify(framework: str, op: Op) -> str:
-    """Return the letters w (writes), r (random) and s (state) that hold for an operator."""
+    """Return the letters w (writes), r (random) and s (state) that apply to an operator."""
     table = module(framework, "operators")
     try:
         kind = "w" * table.mutates(op) + "r" * table.draws_random_numbers(op)
@@ -155,12 +155,12 @@ def written_values(op: Op) -> list[int]:
 
 
 def _is_norm(name: str) -> bool:
-    """Tell whether an operator writes running statistics and gives a new tensor."""
+    """Return whether an operator updates running statistics and returns a new tensor."""
     return "batch_norm" in name or "instance_norm" in name
 
 
 def _find_memory(sample: Sample, kinds: tuple[str, ...]) -> list[int]:
-    """Return for each value a number that it shares with all values it may share memory with."""
+    """Return a number for each value, equal for values that may share memory."""
     num_inputs = len(sample.inputs)
     parent = list(range(num_inputs + sample.num_ops))
 

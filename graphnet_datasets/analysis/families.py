@@ -1,4 +1,4 @@
-"""The sequence of operators that a family is named after: its order, and its repeats collapsed."""
+"""The operator sequence that defines a family, in canonical order and with repeats collapsed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .effects import Effects
 
 
 def order_operators(sample: Sample, effects: Effects) -> list[int]:
-    """Return the positions of all operators in an order that the structure alone decides.
+    """Return the positions of all operators in an order determined by the structure alone.
 
-    An operator follows what it depends on, visited depth first from the outputs and left to right,
-    so that the operators of one layer stand together. Operators that the outputs do not reach
-    follow, in the order of their names and of the names of what they depend on.
+    Operators follow their dependencies, visited depth first from the outputs and left to right, so
+    that the operators of one layer are adjacent. Operators that the outputs do not depend on come
+    last, ordered by their names and the names of their dependencies.
     """
     num_inputs = len(sample.inputs)
     operands: list[list[int]] = []
@@ -45,14 +45,14 @@ def order_operators(sample: Sample, effects: Effects) -> list[int]:
 
 
 def sorted_keywords(kwargs: tuple[tuple[str, object], ...]) -> tuple[tuple[str, object], ...]:
-    """Return keyword arguments in the order of their names, which is theirs in all hashes."""
+    """Return keyword arguments sorted by name, as in all hashes."""
     return tuple(sorted(kwargs, key=lambda pair: pair[0]))
 
 
 def _visit(
     roots: Sequence[int], operands: list[list[int]], is_visited: list[bool], order: list[int]
 ) -> None:
-    """Append everything that `roots` depend on, and them, to `order`, depth first."""
+    """Append `roots` and all their dependencies to `order`, depth first."""
     for root in roots:
         if is_visited[root]:
             continue
@@ -79,9 +79,9 @@ def _name_hashes(sample: Sample, operands: list[list[int]]) -> list[bytes]:
 
 
 def collapse_repeats(names: Sequence[str]) -> list[str]:
-    """Return the sequence with every block that follows itself counted once.
+    """Collapse each run of consecutive equal blocks to one block.
 
-    Shorter blocks are collapsed first, from the left, until no block follows itself.
+    Shorter blocks are collapsed first, from the left, until no block repeats.
 
     >>> collapse_repeats(["embed", "norm", "relu", "norm", "relu", "relu", "head"])
     ['embed', 'norm', 'relu', 'head']
@@ -100,7 +100,7 @@ def collapse_repeats(names: Sequence[str]) -> list[str]:
 
 
 def _collapse(sequence: np.ndarray, length: int) -> np.ndarray:
-    """Drop all copies but the first of each block of `length` that follows itself."""
+    """Remove consecutive repeats of blocks of `length`, keeping the first copy."""
     is_equal = sequence[:-length] == sequence[length:]
     if np.count_nonzero(is_equal) < length:
         return sequence

@@ -1,7 +1,7 @@
-"""Outputs that are not finite: what a graph means by them, and what is a failure of the graph.
+"""Distinguish intentional non-finite outputs from failures.
 
 A mask of infinities that a graph writes itself may reach its outputs. Any other NaN or infinity
-says that the graph with these inputs computes nothing: whatever a compiler makes of it would pass.
+means that the graph computes nothing useful on these inputs, and any compiler output would pass.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _FLOATS = frozenset({"float16", "float32", "float64"})
 
 
 def explain_not_finite(counted: Iterable[tuple[int, int]], sample: Sample) -> tuple[str, bool]:
-    """Return what of a sample's outputs is not finite, as a sentence, and whether that is meant.
+    """Return a description of a sample's non-finite outputs and whether they are intentional.
 
-    `counted` has how many elements of each output are NaN, and how many are infinite. The sentence
-    is "" where all are finite, which is meant too.
+    `counted` contains the number of NaN and of infinite elements of each output. If all outputs are
+    finite, the description is "" and the second item is True.
 
     >>> from graphnet_datasets.sample import Op
     >>> fill = Op("torch.full", ((2,), float("-inf")))
@@ -50,27 +50,27 @@ def explain_not_finite(counted: Iterable[tuple[int, int]], sample: Sample) -> tu
 
 
 def written_by(sample: Sample) -> set[str]:
-    """Return which of NaN and infinities the graph brings in, as literals or stored elements.
+    """Return which non-finite values the graph contains in literals or stored elements.
 
     >>> from graphnet_datasets.sample import Op
     >>> written_by(Sample("a", "torch", "other", (), (Op("torch.full", ((2,), math.nan)),), Ref(0)))
     {'NaN'}
     """
-    found: set[str] = set()
+    kinds: set[str] = set()
     for op in sample.ops:
         for value in _literals((op.args, op.kwargs)):
             if isinstance(value, float) and not math.isfinite(value):
-                found.add(NAN if math.isnan(value) else INFINITE)
-    for each in sample.inputs:
-        if each.data is None or each.value.dtype not in _FLOATS:
+                kinds.add(NAN if math.isnan(value) else INFINITE)
+    for item in sample.inputs:
+        if item.data is None or item.value.dtype not in _FLOATS:
             continue
-        elements = stored_elements(sample, each)
+        elements = stored_elements(sample, item)
         if elements is not None and not np.isfinite(elements).all():
             if np.isnan(elements).any():
-                found.add(NAN)
+                kinds.add(NAN)
             if np.isinf(elements).any():
-                found.add(INFINITE)
-    return found
+                kinds.add(INFINITE)
+    return kinds
 
 
 def _literals(arg: Any) -> Iterator[Any]:

@@ -1,19 +1,19 @@
-"""Groups of graphs that are nearly equal, by which splits are made.
+"""Groups of similar graphs, the basis of the splits.
 
-A family is an exact sequence of operators, so the same model with another head, in another dtype or
-at another depth is of another family, and splits by family leak. Two graphs are linked here if
+A family is an exact sequence of operators. The same model with another head, dtype or depth has
+another family, so splits by family alone would leak. Two graphs are linked here if
 
-- they are of one family, or
-- they are the same model (`model_key`: the same source, and a name that differs in its head, its
-  size or its variant alone), or
-- the cosine of their histograms of operators is at least `MIN_COSINE`, and at least
-  `MIN_SHARED` of the different neighbourhoods of one of them occur in the other. A neighbourhood is
-  an operator with the operators that its operands come from.
+- they have the same family, or
+- they are the same model (`model_key`: the same source, and names that differ only in head, size
+  or variant), or
+- the cosine of their operator histograms is at least `MIN_COSINE`, and at least `MIN_SHARED` of
+  the distinct neighbourhoods of one graph occur in the other. A neighbourhood is an operator
+  together with the operators that produce its operands.
 
-Groups are what is connected by links. A group is named after the least of its families when it is
-first seen, and its split follows from its name (`splits.split_of`). As a dataset grows no graph
-moves: graphs whose group is known keep it, and a new one joins that of the graphs it is linked to.
-One that is linked to groups of two splits would let one leak into the other: it is of none.
+Connected graphs form a group. Its name is the smallest family it had when it was first seen, and
+the name determines the split (`splits.split_of`). As a dataset grows, no graph moves: a graph keeps
+a known group, and a new graph joins the group of its links. A new graph that is linked to groups of
+different splits would leak, so it gets no group.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ pc: Any = pyarrow.compute
 
 MIN_COSINE = 0.98
 MIN_SHARED = 0.7
-"""Both are below what a held-out graph may share with one to train on: 0.99 and 0.8."""
+"""Both are below the limits for a held-out graph and a training graph: 0.99 and 0.8."""
 
 COLUMNS = ("id", "family", "source", "model_name", "num_inputs", "ops")
-"""The columns of the `graphs` table that groups are made of."""
+"""The columns of the `graphs` table that determine groups."""
 
 _BLOCK = 512
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -47,10 +47,10 @@ _CLASS = re.compile(
 
 
 def split_groups(graphs: pa.Table, known: Mapping[str, str] | None = None) -> list[str | None]:
-    """Return the group of each graph, None where it is linked to groups of two splits.
+    """Return the group of each graph, or None if it is linked to groups of different splits.
 
-    `graphs` has the columns of `COLUMNS`; `known` maps ids of graphs to their groups, which they
-    keep. Neither the order of the rows nor their number matters to graphs that are known.
+    `graphs` has the columns of `COLUMNS`; `known` maps ids of graphs to the groups they keep.
+    Neither the order nor the number of rows affects known graphs.
 
     >>> ops = [[{"target": name, "operands": [0]} for name in names] for names in
     ...     (["torch.relu"], ["torch.relu"], ["torch.sin", "torch.cos"])]
@@ -67,11 +67,11 @@ def split_groups(graphs: pa.Table, known: Mapping[str, str] | None = None) -> li
         return groups
     links = near_links(graphs)
     order = sorted(range(len(ids)), key=lambda index: (families[index], ids[index]))
-    # First what is linked to graphs that are known, and to what joins them so.
-    waiting = {other for index in order if is_done[index] for other in links[index]}
+    # First join graphs that are linked to known groups, directly or through other graphs.
+    waiting = {neighbour for index in order if is_done[index] for neighbour in links[index]}
     _join(waiting, links, groups, is_done, ids, families)
     for index in order:
-        if not is_done[index]:  # the least family of its group: no smaller one is left
+        if not is_done[index]:  # the smallest family of its group: smaller ones are done
             groups[index], is_done[index] = families[index], True
             _join(set(links[index]), links, groups, is_done, ids, families)
     return groups
@@ -85,28 +85,34 @@ def _join(
     ids: list[str],
     families: list[str],
 ) -> None:
-    """Let graphs that are linked to grouped ones join them, one after another by their ids.
+    """Assign graphs linked to grouped graphs to these groups, in order of their ids.
 
-    Linked to several groups of one split, a graph joins that of its family, or else the least.
+    A graph linked to several groups of one split joins the group of its family, else the smallest.
     """
     waiting = {index for index in waiting if not is_done[index]}
     while waiting:
         index = min(waiting, key=ids.__getitem__)
         waiting.discard(index)
         is_done[index] = True
-        near = sorted({group for other in links[index] if (group := groups[other]) is not None})
+        near = sorted(
+            {group for neighbour in links[index] if (group := groups[neighbour]) is not None}
+        )
         if len({split_of(group) for group in near}) != 1:
-            continue  # between two splits: it is of no group, and leads nowhere
-        same = (groups[other] for other in links[index] if families[other] == families[index])
+            continue  # linked to two splits: it gets no group and propagates none
+        same = (
+            groups[neighbour]
+            for neighbour in links[index]
+            if families[neighbour] == families[index]
+        )
         groups[index] = min((group for group in same if group is not None), default=near[0])
-        waiting |= {int(other) for other in links[index] if not is_done[other]}
+        waiting |= {int(neighbour) for neighbour in links[index] if not is_done[neighbour]}
 
 
 def near_links(
     graphs: pa.Table, min_cosine: float = MIN_COSINE, min_shared: float = MIN_SHARED
 ) -> list[npt.NDArray[np.int64]]:
-    """Return for each graph the positions of those that it is linked to."""
-    found: list[npt.NDArray[np.int64]] = []
+    """Return the positions of the graphs linked to each graph."""
+    links: list[npt.NDArray[np.int64]] = []
     same = [_numbers(graphs["family"].to_pylist()), _numbers(_model_keys(graphs))]
     for start, cosine, shared in similarities(graphs):
         is_near = (cosine >= min_cosine) & (shared >= min_shared)
@@ -114,17 +120,17 @@ def near_links(
             is_near |= labels[start : start + len(cosine), None] == labels[None]
         for row, near in enumerate(is_near):
             near[start + row] = False
-            found.append(np.flatnonzero(near))
-    return found
+            links.append(np.flatnonzero(near))
+    return links
 
 
 def similarities(
     graphs: pa.Table,
 ) -> Iterator[tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-    """Yield, for blocks of graphs, their first position and how near they are to every graph.
+    """Yield the first position and similarity matrices of blocks of graphs.
 
-    That is the cosine of the histograms of operators, and the larger of the two shares of different
-    neighbourhoods that the other graph has too: (block, graphs) each.
+    The matrices contain the cosine of operator histograms, and the larger of the two shares of
+    distinct neighbourhoods in common. Both have the shape (block, graphs).
     """
     owner, target, neighbourhood = _operators(graphs)
     count = graphs.num_rows
@@ -144,9 +150,9 @@ def similarities(
 
 
 def model_key(source: str, model_name: str) -> str:
-    """Return what a model is called without its head, its size and its variant.
+    """Return a model's name without its head, size and variant.
 
-    Of a class that is what stands before the head, of a function what stands before a number.
+    For a class, this is the part before the head; for a function, the part before a number.
 
     >>> [model_key("t", name) for name in ("BertForMaskedLM", "BertModel", "BertLMHeadModel")]
     ['t:Bert', 't:Bert', 't:Bert']
@@ -168,7 +174,7 @@ def model_key(source: str, model_name: str) -> str:
 def _model_keys(graphs: pa.Table) -> list[str]:
     pairs = zip(graphs["source"].to_pylist(), graphs["model_name"].to_pylist(), strict=True)
     return [
-        model_key(source or "", name or "") or f"\0{index}"  # an unknown name is like no other
+        model_key(source or "", name or "") or f"\0{index}"  # an unknown name matches no other
         for index, (source, name) in enumerate(pairs)
     ]
 
@@ -181,9 +187,10 @@ def _numbers(labels: Sequence[str]) -> npt.NDArray[np.int64]:
 def _operators(
     graphs: pa.Table,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return, for each operator of all graphs, its graph, its name and its neighbourhood.
+    """Return the graph, name and neighbourhood of each operator of all graphs.
 
-    Both are numbered from 0. A neighbourhood is told by a hash of 64 bits of its names.
+    Names and neighbourhoods are numbered from 0. A 64-bit hash of its names identifies a
+    neighbourhood.
     """
     lengths = pc.list_value_length(graphs["ops"]).to_numpy().astype(np.int64)
     owner = np.repeat(np.arange(graphs.num_rows), lengths)
@@ -194,7 +201,7 @@ def _operators(
     counts = pc.list_value_length(operands).to_numpy().astype(np.int64)
     values = pc.list_flatten(operands).to_numpy().astype(np.int64)
     user = np.repeat(np.arange(len(target)), counts)
-    # Values are numbered inputs first: what is left is the position of an operator of the graph.
+    # Values are numbered inputs first, so the difference is the operator's position in its graph.
     num_inputs = graphs["num_inputs"].to_numpy().astype(np.int64)
     first = (np.cumsum(lengths) - lengths)[owner]
     position = values - num_inputs[owner][user]
@@ -221,7 +228,7 @@ def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 def _counts(
     owner: npt.NDArray[np.int64], label: npt.NDArray[np.int64], count: int
 ) -> npt.NDArray[np.float64]:
-    """Return how often each graph has each label: (graphs, labels)."""
+    """Return how often each graph has each label, as an array of shape (graphs, labels)."""
     num_labels = int(label.max(initial=0)) + 1
     flat = np.bincount(owner * num_labels + label, minlength=count * num_labels)
     return flat.reshape(count, num_labels).astype(np.float64)

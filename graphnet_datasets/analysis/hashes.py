@@ -1,11 +1,10 @@
-"""Hashes that say which samples are the same: in text, in structure, in architecture.
+"""Hashes that identify equal samples by text, structure or architecture.
 
 `signature_hash` is the identity of a sample. It depends on operators, literals, edges, the shapes
 and dtypes of the inputs, and the order of operators with side effects. It does not depend on names,
-devices, the messages of assertions (tracers write the names of their nodes into them), or the order
-of independent operators. It works like Weisfeiler and Lehman's colour refinement (1968): colours
-run along the edges forward, backward and forward again.
-`structure_hash` is the same but for the shapes.
+devices, the messages of assertions (which contain node names from tracers), or the order of
+independent operators. Like Weisfeiler and Lehman's colour refinement (1968), it propagates colours
+along the edges forward, backward and forward again. `structure_hash` is the same without shapes.
 """
 
 from __future__ import annotations
@@ -30,20 +29,19 @@ _DEVICE_TEXT = re.compile(r"(cpu|cuda|gpu|xpu|mps|npu|meta)(:\d{1,4})?\Z")
 
 @raises_only(SampleError)
 def source_hash(sample: Sample) -> str:
-    """Return the sha256 of the sample's canonical source text, 64 hexadecimal digits.
+    """Return the SHA-256 of the sample's canonical source as 64 hexadecimal digits.
 
     Raises:
-        UnknownOperatorError: an operator has no printed form.
+        UnknownOperatorError: An operator has no printed form.
     """
     return hashlib.sha256(print_source(sample).encode()).hexdigest()
 
 
 @raises_only(SampleError)
 def signature_hash(sample: Sample) -> str:
-    """Return the identity of the graph: structure with shapes, 32 hexadecimal digits.
+    """Return the identity of the graph, structure and shapes, as 32 hexadecimal digits.
 
-    Symbolic shapes count with the sizes that they had when captured. Integer arguments that no
-    operator uses do not count.
+    Symbolic shapes use their sizes at capture. Unused integer arguments are ignored.
 
     >>> from graphnet_datasets.sample import Op, Value
     >>> def relu(shape, device):
@@ -59,9 +57,9 @@ def signature_hash(sample: Sample) -> str:
 
 @raises_only(SampleError)
 def structure_hash(sample: Sample) -> str:
-    """Return the hash of the graph without the shapes of its inputs, 32 hexadecimal digits.
+    """Return the hash of the graph without its input shapes, as 32 hexadecimal digits.
 
-    Operators, literals, edges and dtypes count, as in the signature.
+    Operators, literals, edges and dtypes are included, as in the signature.
 
     >>> from graphnet_datasets.sample import Op, Value
     >>> def relu(shape):
@@ -75,10 +73,10 @@ def structure_hash(sample: Sample) -> str:
 
 @raises_only(SampleError)
 def family(sample: Sample) -> str:
-    """Return the hash of the sequence of operator names, 32 hexadecimal digits.
+    """Return the hash of the sequence of operator names, as 32 hexadecimal digits.
 
-    The names stand in canonical topological order and without arguments; a block of names that
-    follows itself counts once, so that neither depth nor size matters.
+    The names are in canonical topological order, without arguments. Repeated blocks are collapsed,
+    so that neither depth nor size matters.
 
     >>> from graphnet_datasets.sample import Op, Value
     >>> def relus(depth):
@@ -93,7 +91,7 @@ def family(sample: Sample) -> str:
 
 @raises_only(SampleError)
 def all_hashes(sample: Sample) -> dict[str, str]:
-    """Return `family`, `structure_hash` and `signature_hash`, for little more than one of them.
+    """Return `family`, `structure_hash` and `signature_hash` at little more than the cost of one.
 
     >>> from graphnet_datasets.sample import Op, Value
     >>> inputs = (Input("input", Value("float32", (2,))),)
@@ -141,7 +139,7 @@ class _Colours:
             (op.args, sorted_keywords(op.kwargs)), has_message=is_assertion(op.target)
         )
         seen = [self.num_inputs + earlier for earlier in effects.seen[position]]
-        # Each operand adds 16 bytes behind the label, which says how many are arguments.
+        # Each operand adds 16 bytes after the label, which contains the number of arguments.
         target = op.target
         if custom := self.sample.custom_operators_by_target.get(target):
             target = f"{custom.name} {custom.schema} {custom.source_hash}"
@@ -149,7 +147,7 @@ class _Colours:
         self.operands[position] = operands + seen
 
     def hash(self, has_shapes: bool) -> str:
-        leaves = [self._leaf(each, has_shapes) for each in self.sample.inputs]
+        leaves = [self._leaf(item, has_shapes) for item in self.sample.inputs]
         forward = self._forward(leaves)
         backward = self._backward(forward)
         mixed = [_digest(leaf + backward[index]) for index, leaf in enumerate(leaves)]
@@ -168,8 +166,8 @@ class _Colours:
         return _digest(b"".join(sorted(nodes)) + outputs).hex()
 
     def _leaf(self, each: Input, has_shapes: bool) -> bytes:
-        # Whether a tensor is data or a weight is a remark about the graph, not part of it: a
-        # graph that is captured again with its weights as arguments has data inputs only.
+        # Ignore whether a tensor is data or a weight: a graph captured again with its weights as
+        # arguments has only data inputs.
         sample = self.sample
         if each.role == "symbol":
             size = evaluate(each.source_name, sample.hints) if has_shapes else ""
@@ -188,7 +186,7 @@ class _Colours:
         return colours
 
     def _backward(self, forward: list[bytes]) -> list[bytes]:
-        """Return a colour for each value that says how it is used."""
+        """Return a colour for each value that depends on its uses."""
         uses: list[list[bytes]] = [[] for _ in forward]
         for place, ref in enumerate(self.outputs):
             uses[ref].append(_digest(b"%d" % place + self.output_label))
@@ -209,9 +207,9 @@ def _digest(data: bytes) -> bytes:
 
 
 def _encode(arg: Any, *, has_message: bool = False) -> tuple[str, list[int]]:
-    """Return text that differs for different arguments, and the references among them.
+    """Encode an argument as an unambiguous string, and list its references.
 
-    The text has `R` in place of a reference, and with `has_message` `M` in place of a string.
+    The string contains `R` for each reference and, with `has_message`, `M` for each string.
     """
     parts: list[str] = []
     refs: list[int] = []

@@ -1,4 +1,4 @@
-"""Operators that leave an order open: positions of tied elements, and unique elements unsorted."""
+"""Operators with unspecified result order: positions of tied elements, unsorted unique elements."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Result = Literal["positions", "values", "inverse", "counts"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Window:
-    """The windows of a pooling operator, with a number for each spatial dimension.
+    """The windows of a pooling operator, with one number for each spatial dimension.
 
-    `kernel` is their size; of an adaptive operator it is their number, or empty where that is not
-    known. `is_random` says that they start at random places.
+    `kernel` is the window size. For adaptive operators it is the number of windows, or empty if
+    unknown. `is_random` means that the windows start at random places.
     """
 
     kernel: tuple[int, ...] = ()
@@ -37,14 +37,13 @@ class OpenOrder:
     """An operator whose results have several valid orders.
 
     `kind` is "sort" for a permutation along `dim`, "select" for one position in each row, "mode"
-    for an element that no other exceeds in number and its position, "pool" for the position of the
-    maximum of each `window` of the last `num_axes` dimensions, "unique" for distinct elements, or
-    slices along `dim`, in any order. `results` names the results of the operator in order; the
-    order of those in `open_results` is not specified. `keys` is the value that is sorted, `dim` the
-    dimension (None: flattened), `keeps_dim` whether the result has it. `count` is the number of
-    elements that `topk` returns, the largest if `is_largest`. `is_first` says that the operator
-    promises the first of several tied elements, `is_cumulative` that no element comes after the
-    place of its position.
+    for a most frequent element and its position, "pool" for the position of the maximum of each
+    `window` of the last `num_axes` dimensions, and "unique" for distinct elements, or slices along
+    `dim`, in any order. `results` names the operator's results in order; those in `open_results`
+    have an unspecified order. `keys` is the sorted value, `dim` the dimension (None: flattened),
+    and `keeps_dim` whether the result keeps it. `count` is the number of elements that `topk`
+    returns, the largest if `is_largest`. `is_first` means that the operator guarantees the first of
+    tied elements, `is_cumulative` that each position refers to its own place or an earlier one.
     """
 
     position: int
@@ -65,11 +64,11 @@ class OpenOrder:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Orders:
-    """The open orders of a sample, and the flat outputs that they reach.
+    """The open orders of a sample and the flat outputs that they affect.
 
-    `direct` maps an output to its operator (an index of `operators`) and the result that it is;
-    `reached` maps an output to the other operators on whose order its elements depend.
-    `are_keys_exact` has True for an operator whose keys are inputs, or are not floats: then two
+    `direct` maps an output to its operator (an index into `operators`) and its result name.
+    `reached` maps an output to the other operators whose order affects its elements.
+    `are_keys_exact` is True for operators whose keys are inputs or not floats, so that two
     compilers sort equal numbers.
     """
 
@@ -80,7 +79,7 @@ class Orders:
 
 
 def find_orders(sample: Sample) -> Orders | None:
-    """Return the open orders that reach an output of a sample, or None.
+    """Return the open orders that affect an output of a sample, or None.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> order = Op("torch.argsort", (Ref(0),))
@@ -109,7 +108,7 @@ def find_orders(sample: Sample) -> Orders | None:
         if result is not None and result[1] in operators[result[0]].open_results:
             direct[place] = result
         if result is not None:
-            leaf = Ref(operators[result[0]].keys)  # an earlier order may reach the keys
+            leaf = Ref(operators[result[0]].keys)  # an earlier open order may affect the keys
         if isinstance(leaf, Ref) and reached[leaf.index]:
             indirect[place] = reached[leaf.index]
     if not direct and not indirect:
@@ -119,7 +118,7 @@ def find_orders(sample: Sample) -> Orders | None:
 
 
 def keys_sample(sample: Sample, orders: Orders) -> Sample:
-    """Return the sample with the keys of its open orders in place of its outputs."""
+    """Return the sample with the keys of its open orders as outputs."""
     outputs = tuple(Ref(order.keys) for order in orders.operators)
     return dataclasses.replace(sample, outputs=outputs)
 
@@ -131,7 +130,7 @@ _SAME_KEYS = OperatorNames("same_keys")
 def _flows(
     sample: Sample, operators: list[OpenOrder], of_value: dict[int, int]
 ) -> tuple[list[frozenset[int]], dict[int, tuple[int, Result]]]:
-    """Return for each value the open orders that reach it, and which result of one it is."""
+    """Return the open orders that affect each value, and which values are their results."""
     num_inputs = len(sample.inputs)
     memory = memory_classes(sample)
     kinds = effect_kinds(sample)
@@ -171,7 +170,7 @@ def _flows(
 
 
 def _narrows(op: Op) -> bool:
-    """Return whether a conversion may change integers: to another dtype than they have."""
+    """Return whether a conversion to another dtype may change integers."""
     named = [*op.args[1:], *(value for _, value in op.kwargs)]
     return base_name(op.target) in ("to", "_to_copy") and any(
         "float" in str(arg) or "bool" in str(arg) or "int8" in str(arg) for arg in named
@@ -181,7 +180,7 @@ def _narrows(op: Op) -> bool:
 def _flat_outputs(
     sample: Sample, operators: list[OpenOrder], of_value: dict[int, int]
 ) -> Iterator[Any]:
-    """Yield the leaves of the outputs; of an operator with several results, each of them."""
+    """Yield the leaves of the outputs, including each result of a multi-result operator."""
     for leaf in iterate_leaves(sample.outputs):
         if isinstance(leaf, Ref) and leaf.index in of_value:
             number = of_value[leaf.index]
@@ -192,7 +191,7 @@ def _flat_outputs(
 
 
 def _are_exact(sample: Sample, value: int) -> bool:
-    """Return whether a value is an input, seen through views, or holds no floats."""
+    """Return whether a value is an input or a view of an input, or is not floating-point."""
     num_inputs = len(sample.inputs)
     while value >= num_inputs:
         op = sample.ops[value - num_inputs]
@@ -208,7 +207,7 @@ def _are_exact(sample: Sample, value: int) -> bool:
 
 
 def _open_order(sample: Sample, position: int, op: Op) -> OpenOrder | None:
-    """Return the open order of an operator, None if it specifies its order."""
+    """Return the open order of an operator, or None if its order is specified."""
     name = base_name(op.target)
     if name not in _ORDERS or (not op.args and not op.kwargs):
         return None
@@ -235,7 +234,7 @@ class _Arguments:
         return len(self._args) + len(self._kwargs)
 
     def get(self, position: int | None, *names: str, default: Any = None) -> Any:
-        """Return an argument; `position` is None for an argument that only has a name."""
+        """Return an argument; `position` is None for keyword-only arguments."""
         for name in names:
             if name in self._kwargs:
                 return self._kwargs[name]
@@ -258,7 +257,7 @@ def _argsort(framework: str, target: str, arguments: _Arguments) -> dict[str, An
 
 def _sort(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | None:
     if framework == "paddle" or arguments.get(None, "stable", default=False) is True:
-        return None  # paddle's returns values alone
+        return None  # Paddle's operator returns only the values
     return _sorting(arguments.get(1, "dim", default=-1), ("values", "positions"))
 
 
@@ -296,7 +295,7 @@ def _median(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | N
     dim = arguments.get(1, "dim", "axis")
     mode = arguments.get(3, "mode", default="avg")
     if type(dim) is not int or (framework == "paddle" and mode != "min"):
-        return None  # the values alone
+        return None  # only the values
     return _choice(dim, arguments.get(2, "keepdim", default=False))
 
 
@@ -320,7 +319,7 @@ def _arg_extreme(framework: str, _: str, arguments: _Arguments) -> dict[str, Any
 def _extreme(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | None:
     dim = arguments.get(1, "dim")
     if framework != "torch" or type(dim) is not int:
-        return None  # the values alone
+        return None  # only the values
     return _choice(dim, arguments.get(2, "keepdim", default=False)) | {"is_first": True}
 
 
@@ -404,7 +403,7 @@ def _fractional_max_pool(
 
 
 def _returns_positions(framework: str, target: str, arguments: _Arguments, place: int) -> bool:
-    """Return whether a pooling operator, which may have a flag for it, returns positions."""
+    """Return whether a pooling operator returns positions, which a flag may control."""
     if not target.startswith(f"{framework}.nn.functional.") or target.endswith("_with_indices"):
         return True
     return arguments.get(place, "return_indices", "return_mask", default=False) is True
@@ -430,7 +429,7 @@ def _pooling(num_axes: int, window: Window) -> dict[str, Any]:
 
 
 def _numbers(size: Any, count: int) -> tuple[int, ...] | None:
-    """Return a size for each axis; None where it is not known before the call."""
+    """Return a size for each axis, or None if it is unknown before the call."""
     items = size.items if isinstance(size, ListArg) else size
     if isinstance(items, int):
         return (items,) * count

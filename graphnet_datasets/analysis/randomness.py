@@ -1,4 +1,4 @@
-"""Outputs that depend on random numbers which a graph draws itself."""
+"""Outputs that depend on random numbers drawn by the graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _READS_NO_ELEMENT = frozenset(
      "new_empty", "new_full", "new_ones", "new_zeros", "numel", "ones_like", "shape", "size",
      "stride", "zeros_like"}
 )  # fmt: skip
-"""Operators whose result depends on the shape or the dtype of their first argument alone."""
+"""Operators whose result depends only on the shape or dtype of their first argument."""
 _SHAPE_FOLLOWS_ELEMENTS = frozenset(
     {"argwhere", "bincount", "masked_select", "nonzero", "repeat_interleave", "unique",
      "unique_consecutive"}
@@ -25,8 +25,8 @@ _SHAPE_FOLLOWS_ELEMENTS = frozenset(
 def is_random(sample: Sample) -> bool:
     """Return whether an output, or an input that the graph writes to, depends on a random draw.
 
-    A dropout that is switched off, by its mode or a probability of 0, draws nothing. A draw whose
-    result reaches no output does not count.
+    Dropout in eval mode or with probability 0 draws nothing. A draw that does not affect an output
+    is ignored.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> def dropout(probability):
@@ -42,7 +42,7 @@ def is_random(sample: Sample) -> bool:
 
 @raises_only(SampleError)
 def random_outputs(sample: Sample) -> tuple[bool, ...]:
-    """Return for each output, in the order of the flat outputs, whether it depends on a draw.
+    """Return whether each flat output depends on a random draw.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> noise = Op("torch.rand_like", (Ref(0),))
@@ -58,7 +58,7 @@ def random_outputs(sample: Sample) -> tuple[bool, ...]:
 
 
 def _reached_values(sample: Sample) -> list[bool]:
-    """Return for each value whether its elements depend on a draw once the graph has run."""
+    """Return whether the elements of each value depend on a draw after the graph has run."""
     num_inputs = len(sample.inputs)
     kinds = effect_kinds(sample)
     reached = [False] * (num_inputs + sample.num_ops)

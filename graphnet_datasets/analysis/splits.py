@@ -1,4 +1,4 @@
-"""Fixed splits by group or family, so that no architecture is in two of them."""
+"""Fixed splits by group or family, so that no architecture is in two splits."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ SPLITS = ("train", "validation", "test")
 
 
 def split_of(family: str) -> str:
-    """Return the split of a family: of all families 80 % train, 10 % validation, 10 % test.
+    """Return the split of a family: 80 % of families are train, 10 % validation and 10 % test.
 
-    It depends on nothing but the family's hash, so a dataset can grow without moving a graph.
+    The split depends only on the family's hash, so a growing dataset never moves a graph.
 
     >>> split_of("00000000000000000000000000000001")
     'train'
     """
-    # Hashed once more: `family` may be any text, and the tenths must not depend on its alphabet.
+    # Hash again, because `family` may be any string and the split must not depend on its alphabet.
     tenth = int.from_bytes(hashlib.sha256(family.encode()).digest()[:8]) % 10
     return SPLITS[max(0, tenth - 7)]
 
 
 def split_of_row(row: Mapping[str, Any]) -> str:
-    """Return the split of a row of the `graphs` table: its own, else that of its group or family.
+    """Return the split of a row of the `graphs` table: its own, else from its group or family.
 
     >>> split_of_row({"family": "0", "split": "test"})
     'test'

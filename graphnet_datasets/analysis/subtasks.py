@@ -1,8 +1,8 @@
-"""What a model is for within its task: classification, detection, causal-lm …
+"""The purpose of a model within its task: classification, detection, causal-lm …
 
-It follows from the name of the model by the tables below, and is None where the name does not tell:
-a guess would be worse than nothing. Classes say it by their head (`BertForMaskedLM`), functions of
-libraries by which library and which name they are of, and this project's own by a list.
+The tables below derive it from the model's name. It is None if the name is inconclusive, because a
+wrong subtask is worse than none. A class is matched by its head (`BertForMaskedLM`), a library
+function by its library and name, and this project's own models by a list.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from ..sample import Sample
 
 SUBTASKS = (
-    # pictures
+    # images
     "classification", "detection", "segmentation", "depth-estimation", "keypoint-detection",
     "keypoint-matching", "image-generation", "super-resolution", "masked-image-modeling",
     "optical-flow", "video-classification", "text-recognition", "autoencoding", "rendering",
@@ -20,17 +20,18 @@ SUBTASKS = (
     "causal-lm", "masked-lm", "translation", "seq2seq-lm", "sequence-classification",
     "token-classification", "question-answering", "multiple-choice", "pretraining",
     "sentence-similarity",
-    # sound
+    # audio
     "speech-recognition", "speech-synthesis", "audio-classification", "speaker-verification",
     "audio-generation", "source-separation", "speech-quality",
-    # several at once
+    # multimodal
     "image-text-to-text", "image-text-matching", "captioning", "zero-shot-detection",
     "text-to-image",
-    # the rest
+    # other
     "forecasting", "recommendation", "tabular", "reinforcement-learning", "node-classification",
     "point-clouds", "simulation", "molecules", "features",
 )  # fmt: skip
-"""All subtasks. `features` is a model without a head: what it computes is for others to use."""
+"""All subtasks. `features` is a model without a head, whose outputs are features for other models.
+"""
 
 _HEADS = (
     ("ForCausalLM", "causal-lm"),
@@ -82,7 +83,7 @@ _HEADS = (
     ("ForForecasting", "forecasting"),
     ("ForPreTraining", "pretraining"),
 )
-"""What stands in the name of a class behind `For`; the first that is there decides."""
+"""Text after `For` in a class name; the first match decides."""
 
 _CONDITIONAL = {
     "nlp": "seq2seq-lm",
@@ -193,9 +194,9 @@ _FUNCTIONS = {
         (r"[A-Z]", "node-classification"),
     ),
 }
-"""By source: what a name begins with, as a pattern, and what it is for; the first decides.
+"""By source: a pattern for the beginning of a name, and the subtask; the first match decides.
 
-None is for names that tell of a use that is none of `SUBTASKS`.
+None marks names with a purpose outside `SUBTASKS`.
 """
 
 _OWN = {
@@ -243,7 +244,7 @@ _OWN_SOURCE = "graphnet-datasets/builder"
 
 
 def subtask(sample: Sample) -> str | None:
-    """Return what a sample's model is for within its task, None where its name does not tell.
+    """Return the subtask of a sample's model, or None if its name is inconclusive.
 
     >>> from graphnet_datasets.sample import Input, Value, Provenance
     >>> inputs = (Input("input", Value("float32", (2,))),)
@@ -257,7 +258,7 @@ def subtask(sample: Sample) -> str | None:
 
 
 def subtask_of(task: str, source: str, model_name: str) -> str | None:
-    """Return what a model is for within its task, None where its name does not tell.
+    """Return the subtask of a model, or None if its name is inconclusive.
 
     >>> subtask_of("multimodal", "huggingface/transformers", "LlavaForConditionalGeneration")
     'image-text-to-text'
@@ -271,17 +272,17 @@ def subtask_of(task: str, source: str, model_name: str) -> str | None:
     if source == _OWN_SOURCE:
         return _OWN_OF.get(model_name)
     if source in _FUNCTIONS:
-        for pattern, found in _FUNCTIONS[source]:
+        for pattern, purpose in _FUNCTIONS[source]:
             if re.match(pattern, model_name):
-                return found
+                return purpose
         return None
     return _by_head(task, model_name)
 
 
 def _by_head(task: str, model_name: str) -> str | None:
-    for head, found in _HEADS:
+    for head, purpose in _HEADS:
         if head in model_name:
-            return found
+            return purpose
     if "ForConditionalGeneration" in model_name or "ForSeq2SeqLM" in model_name:
         if _TRANSLATORS.match(model_name):
             return "translation"

@@ -1,4 +1,4 @@
-"""Words that say what a graph is made of, and how often it calls each operator."""
+"""Tags that describe a graph's operators, and operator counts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ TAGS = (
     "attention", "convolution", "dynamic", "embedding", "fourier", "in_place", "matmul", "moe",
     "norm", "pooling", "quantized", "random", "recurrent", "scatter_gather", "sort", "state",
 )  # fmt: skip
-"""All tags. `in_place`, `random` and `state` (autocast, grad mode, vmap) hold for the calls that
-are made, not for operators that could; `dynamic` holds where `Sample.is_dynamic` does."""
+"""All tags. `in_place`, `random` and `state` (autocast, grad mode, vmap) describe the actual calls,
+not what an operator could do; `dynamic` means `Sample.is_dynamic`.
+"""
 
 _WORDS = {
     "attention": r"scaled_dot_product|(flash|efficient|cudnn|multi_head)_attention|flash_attn",
@@ -46,9 +47,9 @@ _MAX_STEPS = 8
 
 @raises_only(SampleError)
 def op_tags(sample: Sample) -> list[str]:
-    """Return the tags that hold for a sample, sorted.
+    """Return the tags of a sample, sorted.
 
-    Attention is found as an operator of its own or as a softmax between two matrix products.
+    Attention is detected as a dedicated operator or as a softmax between two matrix products.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -82,7 +83,7 @@ _EFFECTS = {"w": "in_place", "r": "random", "s": "state"}
 
 @raises_only(SampleError)
 def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
-    """Return how often each operator is called, the most frequent first, then by name.
+    """Return the number of calls of each operator, by decreasing count, then by name.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -97,7 +98,7 @@ def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
 
 def _has_softmax_between_products(sample: Sample, names: list[str]) -> bool:
     num_inputs = len(sample.inputs)
-    # Values that a product gives, at most so many operators behind it; then those of a softmax.
+    # Values derived from a matrix product, with their distance in operators; then from a softmax.
     after_product: dict[int, int] = {}
     after_softmax: dict[int, int] = {}
     for position, (op, name) in enumerate(zip(sample.ops, names, strict=True)):

@@ -1,4 +1,4 @@
-"""From a graph that a compiler fails on to the few operators that it fails on."""
+"""Reduce a graph on which a compiler fails to the few operators responsible."""
 
 from .bisecting import bisect
 from .failures import Failure, Verdict

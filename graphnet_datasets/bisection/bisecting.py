@@ -1,4 +1,4 @@
-"""`bisect`: from a graph that a compiler fails on to the few operators that it fails on."""
+"""`bisect`: reduces a graph on which a compiler fails to the few operators responsible."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .shrinking import drop_elements, shrink_sizes
 from .trials import Budget, BudgetSpentError, Piece, Progress, TrialRunner, Trials
 
 NAME = "minimal"
-"""Ends the id of a part that is tried, and of the one that is found: inputs are drawn by the id."""
+"""The end of the id of every tried part and of the result; inputs are drawn by id."""
 TIMEOUTS_S = {"load": 120.0, "baseline": 120.0, "compile": 300.0, "run": 60.0}
-"""Shorter than in a timed run: each trial of a hang takes as long as its phase may."""
+"""Shorter than in a timed run, because each trial that hangs takes the whole timeout."""
 TIMING = TimingSettings(budget_s=1.0, min_pairs=10, max_pairs=200, precision=0.03, warmup_s=0.05)
-"""Enough to tell a part that is slower than a bound from one that is not."""
+"""Precise enough to decide whether a part is slower than a bound."""
 DEFAULT_T = -3.0
 
 
@@ -48,33 +48,33 @@ def bisect(
     runner: TrialRunner | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Bisection:
-    """Find the smallest part of a graph on which a compiler fails as it does on the whole.
+    """Find the smallest part of a graph on which a compiler fails as on the whole.
 
-    Each trial runs a part under eager and under the compiler in a process of its own, on the values
-    that the part meets in the whole graph. The smallest convex set of operators that fails is
-    looked for first, then smaller sizes of its inputs, and at last inputs that can as well be drawn
-    from their statistics. What counts as the same failure says `Failure.is_met_by`. Trials are kept
-    in `out`, so that the same call goes on where a stopped one was.
+    Each trial runs a part under eager and under the compiler in its own process, on the values that
+    the part receives in the whole graph. The search first finds the smallest failing convex set of
+    operators, then smaller input sizes, and finally inputs that can be drawn from their statistics.
+    `Failure.is_met_by` defines when two failures are the same. Trials are stored in `out`, so the
+    same call resumes an interrupted bisection.
 
     Args:
-        sample: the graph.
-        compiler: a name of `graphnet compilers`, `module:attribute`, or `file.py:attribute`.
-        out: directory of the trials and of what is found (`Bisection.write`).
-        options: options of the compiler.
-        t: outputs that do not pass at this tolerance are wrong.
-        slower_than: look for a speedup below this instead.
+        sample: The graph.
+        compiler: A name of `graphnet compilers`, `module:attribute`, or `file.py:attribute`.
+        out: Directory for the trials and the result (`Bisection.write`).
+        options: Options of the compiler.
+        t: Outputs that do not pass at this tolerance are wrong.
+        slower_than: Search for a speedup below this bound instead.
         device: `cpu`, `cuda` or `cuda:1`.
-        settings: how samples are run; seed, threads, limits and `phase_timeouts_s` count.
-        budget: after how many seconds or trials to stop with what there is.
-        shrinks_sizes: whether to make the inputs smaller as well.
-        runner: runs the trials, of several bisections one after the other; it is left open, and
-            its device and settings count. None makes one.
-        on_progress: told how far it is after each trial.
+        settings: How samples run; seed, threads, limits and `phase_timeouts_s` apply.
+        budget: The time or number of trials after which the search stops with the best result.
+        shrinks_sizes: Whether to reduce the input sizes as well.
+        runner: Runs the trials of several bisections in sequence. It stays open, and its device and
+            settings apply. None creates a runner.
+        on_progress: Called with the progress after each trial.
 
     Raises:
-        BisectionError: the compiler does not fail on the graph, or eager does.
-        CompilerError: the compiler is unknown, unavailable or wrongly configured.
-        MaterializeError, SampleError: the graph cannot be walked or cut.
+        BisectionError: The compiler does not fail on the graph, or eager does.
+        CompilerError: The compiler is unknown, unavailable or wrongly configured.
+        MaterializeError, SampleError: The graph cannot be walked or cut.
         DiskError: `out` cannot be written.
     """
     settings = runner.settings if runner else settings or default_settings()
@@ -120,7 +120,7 @@ def bisect(
 
 
 def default_settings(*, timeouts_s: Mapping[str, float] | None = None, **changes: Any) -> Settings:
-    """Return the settings of trials: shorter timeouts and fewer pairs than those of a timed run.
+    """Return the settings of trials: shorter timeouts and fewer pairs than in a timed run.
 
     `changes` are settings by name.
 
@@ -132,7 +132,7 @@ def default_settings(*, timeouts_s: Mapping[str, float] | None = None, **changes
 
 
 class _Search:
-    """The steps of one bisection, and the best that they have found so far."""
+    """The steps of one bisection and the best result so far."""
 
     def __init__(
         self, trials: Trials, t: float, slower_than: float | None, shrinks_sizes: bool
@@ -143,7 +143,7 @@ class _Search:
         self.best = Piece(trials.sample, (None,) * len(trials.sample.inputs))
 
     def run(self) -> bool:
-        """Do all steps; return whether they came to their end."""
+        """Run all steps; return whether the search was completed."""
         try:
             self._check_whole()
             self._find_operators()
@@ -186,15 +186,15 @@ class _Search:
             if piece is not None:
                 self._keep(piece)
 
-        every = frozenset(range(trials.sample.num_ops))
-        if not fails(every):
+        all_ops = frozenset(range(trials.sample.num_ops))
+        if not fails(all_ops):
             raise BisectionError(
                 f"`{trials.sample.id}` fails under `{trials.compiler}` ({self.failure}), but not "
                 "once more as a part that holds all its operators, at the sizes of its capture. "
                 "Where it fails by chance, or when it is dynamic, look at it with another seed."
             )
-        keep(every)
-        find_smallest(sets, every, fails, keep)
+        keep(all_ops)
+        find_smallest(sets, all_ops, fails, keep)
 
     def _fails(self, piece: Piece) -> bool:
         assert self.failure is not None  # noqa: S101 (the whole graph comes first)
@@ -205,7 +205,7 @@ class _Search:
         self._trials.num_ops = piece.sample.num_ops
 
     def _make_cutter(self) -> Cutter:
-        """Return what cuts the graph; a tensor whose size only a run tells has the one it had."""
+        """Return a cutter for the graph, with data-dependent sizes fixed as observed."""
         sample, stored = self._trials.sample, self._trials.values
         results = [
             Result("tensor", stored[value].value)
@@ -216,11 +216,11 @@ class _Search:
         return Cutter(sample, seen=self._seen(), results=results)
 
     def _seen(self) -> dict[int, Observed]:
-        return {value: each.seen for value, each in self._trials.values.items()}
+        return {value: stored.seen for value, stored in self._trials.values.items()}
 
 
 def _why_not(name: str, compiler: str, verdict: Verdict, slower_than: float | None) -> str:
-    """Say why a run of the whole graph is nothing to bisect."""
+    """Explain why the run of the whole graph shows no failure to bisect."""
     if verdict.ending == "baseline":
         return (
             f"`{name}` does not run under eager: {verdict.message} Choose a graph that runs; no "

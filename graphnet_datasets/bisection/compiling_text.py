@@ -1,4 +1,4 @@
-"""The text that calls a compiler in a test, without this library where that can be."""
+"""Source code that calls a compiler in a test, without this library if possible."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def compile_module(module, inputs):
 
 
 def compiling_text(candidate: CandidateCompiler) -> tuple[str, set[str]]:
-    """Return the text of a function `compile_module(module, inputs)`, and what it imports."""
+    """Return the source of a function `compile_module(module, inputs)`, and its imports."""
     options = candidate.options
     is_ours = find_entry(candidate.compiler, candidate.framework).origin == "built in"
     name = candidate.compiler if is_ours else ""

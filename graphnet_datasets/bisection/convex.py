@@ -1,8 +1,8 @@
-"""Convex sets of the operators of a graph, and the smaller ones within one of them.
+"""Convex sets of the operators of a graph, and smaller convex sets within them.
 
-A set is convex if none of its operators waits for an operator outside of it that waits for one
-inside: then it can be cut out. Sets are kept as the bits of one integer, so that a union over
-thousands of operators is a few instructions.
+A set is convex if no path between two of its operators leaves the set, so that it can be cut out.
+Each set is stored as the bits of one integer, so a union over thousands of operators takes a few
+instructions.
 """
 
 from __future__ import annotations
@@ -36,47 +36,48 @@ class ConvexSets:
     def close(self, ops: Iterable[int]) -> frozenset[int]:
         """Return the smallest set around these operators that can be cut out.
 
-        It holds what lies between two of them, and what cannot be told apart from them (`Cutter`).
+        It includes operators on paths between them, and operators that cannot be separated from
+        them (`Cutter`).
         """
-        chosen = _bits(ops)
+        bits = _bits(ops)
         while True:
-            closed = _bits(self.cutter.complete(_positions(self._hull(chosen))))
-            if closed == chosen:
-                return frozenset(_positions(chosen))
-            chosen = closed
+            closed = _bits(self.cutter.complete(_positions(self._hull(bits))))
+            if closed == bits:
+                return frozenset(_positions(bits))
+            bits = closed
 
     def cut(self, ops: Iterable[int], name: str) -> Part | None:
-        """Cut the operators out, or return None where they cannot be cut out as they are."""
+        """Cut out exactly these operators, or return None if that is impossible."""
         try:
             return self.cutter.cut(ops, name)
         except SampleError:
             return None
 
     def smaller(self, ops: frozenset[int], pieces: int) -> Iterator[frozenset[int]]:
-        """Yield convex sets within `ops`, each once, that lack one of so many pieces of it.
+        """Split `ops` into `pieces` and yield smaller convex sets, each once.
 
-        A piece is a stretch of the graph. It goes together with all that waits for it, or all that
-        it waits for, so that what is left is convex; or alone, where that leaves a convex set.
-        The pieces themselves come first, the least sets of all.
+        A piece is a contiguous stretch of the graph. Its complement is made convex by removing
+        everything that depends on the piece, or everything it depends on; or the piece is removed
+        alone if the complement is convex. The pieces themselves, the smallest sets, come first.
         """
         ordered = sorted(ops)
-        whole = _bits(ops)
+        all_bits = _bits(ops)
         step = -(-len(ordered) // pieces)
         stretches = [_bits(ordered[start : start + step]) for start in range(0, len(ordered), step)]
-        seen = {whole}
+        seen = {all_bits}
         candidates = [] if pieces == len(ordered) and pieces > 2 else list(stretches)
-        for stretch in reversed(stretches):  # what comes last is needed least to get there
+        for stretch in reversed(stretches):  # the end is the least likely to be needed
             after = before = 0
             for position in _positions(stretch):
                 after |= self._after[position]
                 before |= self._before[position]
-            candidates += [whole & ~after, whole & ~before, whole & ~stretch]
+            candidates += [all_bits & ~after, all_bits & ~before, all_bits & ~stretch]
         for candidate in candidates:
             if not candidate:
                 continue
             closed = self.close(_positions(candidate))
             bits = _bits(closed)
-            if bits not in seen and bits & ~whole == 0:
+            if bits not in seen and bits & ~all_bits == 0:
                 seen.add(bits)
                 yield closed
 
@@ -98,8 +99,8 @@ def _bits(ops: Iterable[int]) -> int:
 def _positions(bits: int) -> list[int]:
     digits = f"{bits:b}"[::-1]
     positions = []
-    found = digits.find("1")
-    while found >= 0:
-        positions.append(found)
-        found = digits.find("1", found + 1)
+    index = digits.find("1")
+    while index >= 0:
+        positions.append(index)
+        index = digits.find("1", index + 1)
     return positions

@@ -1,4 +1,4 @@
-"""Elements of tensors in files, and in the inputs of samples."""
+"""Elements of tensors, stored in files and in the inputs of samples."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..inputs.storage import STORAGE
 from ..sample import Input, Sample
 
 FileOf: TypeAlias = "tuple[str, tuple[int, ...]]"
-"""A file with the elements of a tensor, row-major, and the tensor's shape."""
+"""A file with the elements of a tensor in row-major order, and the tensor's shape."""
 
 
 def with_elements(sample: Sample, elements: Sequence[FileOf | None]) -> Sample:
-    """Return the sample with the elements that lie in files stored in its inputs."""
+    """Return the sample with elements from files stored in its inputs."""
     inputs = tuple(
-        each if place is None else with_stored(sample, each, place)
-        for each, place in zip(sample.inputs, elements, strict=True)
+        item if place is None else with_stored(sample, item, place)
+        for item, place in zip(sample.inputs, elements, strict=True)
     )
     return dataclasses.replace(sample, inputs=inputs)
 
@@ -37,7 +37,7 @@ def with_stored(sample: Sample, each: Input, place: FileOf) -> Input:
 
 
 def beginning_of(data: bytes, dtype: str, shape: Sequence[int], wanted: Sequence[int]) -> bytes:
-    """Return the elements of the beginning of each axis of a tensor, row-major.
+    """Return the beginning of a tensor along each axis, in row-major order.
 
     >>> beginning_of(bytes(range(6)), "uint8", (2, 3), (2, 2))
     b'\\x00\\x01\\x03\\x04'

@@ -1,4 +1,4 @@
-"""What came of a trial, and when two trials failed in the same way."""
+"""The outcome of a trial, and the comparison of two failures."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from typing import Any, Literal, TypeAlias
 Ending: TypeAlias = Literal[
     "compared", "nothing", "error", "crash", "hang", "memory", "mismatch", "baseline"
 ]
-"""How a trial ended. `compared`: there are outputs of both arms; `nothing`: there is nothing to
-compare; `mismatch`: another number, shape or dtype of outputs; `memory`: beyond the limit;
-`baseline`: eager itself failed, which says nothing of the compiler. The others are failures of the
-compiler in `phase`."""
+"""How a trial ended. `compared`: both arms have outputs; `nothing`: no outputs to compare;
+`mismatch`: the number, shape or dtype of outputs differs; `memory`: over the limit; `baseline`:
+eager itself failed, which says nothing about the compiler. The other values are failures of the
+compiler in `phase`.
+"""
 
 WRAPPERS = frozenset({"BackendCompilerFailed", "InductorError", "LoweringException"})
-"""Errors that only say that another one was raised; the message names that one."""
+"""Errors that only wrap another error, which the message names."""
 
 _INNER = re.compile(r"^\W*([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))\b", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _WORD = re.compile(r"[A-Za-z_]{3,}")
 LEAST_SHARED = 0.5
-"""Share of the words of two messages that has to be the same for the errors to be the same."""
+"""Minimum share of common words for two error messages to be considered equal."""
 LEAST_LOSS = 0.25
-"""Share of the time that the whole graph loses which a part has to lose to be too slow as well:
-otherwise what calling compiled code costs would make any operator one that is."""
+"""Share of the whole graph's lost time that a part must lose to be considered too slow. Otherwise
+the overhead of calling compiled code would make any single operator too slow.
+"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What one trial showed, whatever is asked of it.
+    """The facts that one trial showed.
 
-    `min_t` is the smallest t at which all outputs pass, `lost_ms` what the compiled graph takes
-    longer than eager a call, `signal` the signal that ended the process. `random_test` is the test
-    with the smallest p-value, `p_value`, of the outputs that depend on random draws.
+    `min_t` is the smallest t at which all outputs pass, `lost_ms` is how much longer a compiled
+    call takes than an eager call, and `signal` is the signal that ended the process. `random_test`
+    is the test with the smallest p-value, `p_value`, among outputs that depend on random draws.
     """
 
     ending: Ending
@@ -53,7 +55,7 @@ class Verdict:
     lost_ms: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as JSON holds it; infinities as text."""
+        """Return the verdict as a JSON object, with infinities as strings."""
         return {
             name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in dataclasses.asdict(self).items()
@@ -61,26 +63,26 @@ class Verdict:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Verdict:
-        """Return the verdict that `to_json` gave.
+        """Parse the result of `to_json`.
 
         >>> verdict = Verdict(ending="compared", min_t=-math.inf)
         >>> Verdict.from_json(verdict.to_json()) == verdict
         True
         """
         numbers = ("min_t", "p_value", "speedup", "speedup_low", "speedup_high", "lost_ms")
-        read: dict[str, Any] = {
+        values: dict[str, Any] = {
             name: float(value) if name in numbers and value is not None else value
             for name, value in given.items()
         }
-        return cls(**read)
+        return cls(**values)
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """One way to fail: what the whole graph does, and every smaller one has to do too.
+    """A failure of the whole graph that every smaller graph must reproduce.
 
     `kind` is `error`, `crash`, `hang`, `memory`, `mismatch`, `wrong`, `not_finite` or `slow`;
-    `first` the verdict of the whole graph.
+    `first` is the verdict of the whole graph.
     """
 
     kind: str
@@ -115,14 +117,13 @@ class Failure:
         return f"outputs that pass only from t = {first.min_t:.2f} on, above {self.t:g}"
 
     def is_met_by(self, verdict: Verdict) -> bool:
-        """Tell whether another trial failed in the same way.
+        """Return whether another trial failed in the same way.
 
-        An error: in the same phase, of the same class, with half of the words of the message's
-        first line. A crash: in the same phase, by the same signal. A hang or a lack of memory: in
-        the same phase. A mismatch: in the same (number, shape or dtype). Wrong: at the same t; NaN
-        and infinities are wrong as well, where the whole is wrong, but not the other way round.
-        Slow: below the same bound with its whole interval, and by a quarter of the time that the
-        whole loses.
+        An error must match in phase, class and half of the words in the message's first line. A
+        crash must match in phase and signal; a hang or lack of memory in phase; a mismatch in kind
+        (number, shape or dtype). Wrong outputs must fail at the same t; if the whole is wrong, NaN
+        and infinities also match, but not the reverse. A slow part must have its whole interval
+        below the same bound and lose a quarter of the time that the whole loses.
 
         >>> first = Verdict(ending="crash", phase="run", signal=11)
         >>> failure = Failure("crash", first, t=-3)
@@ -158,9 +159,9 @@ class Failure:
 
 
 def find_failure(verdict: Verdict, t: float, slower_than: float | None) -> Failure | None:
-    """Return the way in which a trial failed, or None where it did not.
+    """Return the failure that a trial shows, or None.
 
-    With `slower_than` only that counts; outputs have to be compared for it.
+    With `slower_than`, only a low speedup is a failure, and only if outputs were compared.
 
     >>> find_failure(Verdict(ending="compared", min_t=-6.0), t=-3, slower_than=None) is None
     True
@@ -178,18 +179,18 @@ def find_failure(verdict: Verdict, t: float, slower_than: float | None) -> Failu
 
 
 def is_wrong(verdict: Verdict, t: float) -> bool:
-    """Tell whether outputs were compared and do not pass at t."""
+    """Return whether outputs were compared and do not pass at t."""
     return verdict.ending == "compared" and verdict.min_t is not None and verdict.min_t > t
 
 
 def is_slower(verdict: Verdict, bound: float) -> bool:
-    """Tell whether the whole interval of the speedup lies below a bound."""
+    """Return whether the whole interval of the speedup is below a bound."""
     high = verdict.speedup if verdict.speedup_high is None else verdict.speedup_high
     return verdict.ending == "compared" and high is not None and high < bound
 
 
 def error_class(verdict: Verdict) -> str:
-    """Return the class of an error without its module; of one that wraps another, both.
+    """Return an error's class without its module; for a wrapper, also the wrapped class.
 
     >>> error_class(Verdict(ending="error", error_type="torch._dynamo.exc.BackendCompilerFailed",
     ...     message="backend='mine' raised:\\nKeyError: 'relu'"))
@@ -197,8 +198,8 @@ def error_class(verdict: Verdict) -> str:
     """
     names = [verdict.error_type.rpartition(".")[2]]
     if names[0] in WRAPPERS:
-        inner = [each.rpartition(".")[2] for each in _INNER.findall(verdict.message)]
-        names += [each for each in inner if each not in WRAPPERS][:1]
+        inner = [class_name.rpartition(".")[2] for class_name in _INNER.findall(verdict.message)]
+        names += [class_name for class_name in inner if class_name not in WRAPPERS][:1]
     return " ".join(names)
 
 
@@ -210,7 +211,7 @@ def _shared_words(message: str, first: str) -> float:
 
 
 def _words(message: str) -> set[str]:
-    """Return the words of what an error says first; those of a wrapped one included."""
+    """Return the words at the beginning of an error message, including a wrapped error."""
     lines = [line for line in message.splitlines() if line.strip()]
-    kept = lines[: 2 if lines and lines[0].endswith("raised:") else 1]
-    return set(_WORD.findall(" ".join(kept)[:400]))
+    first_lines = lines[: 2 if lines and lines[0].endswith("raised:") else 1]
+    return set(_WORD.findall(" ".join(first_lines)[:400]))

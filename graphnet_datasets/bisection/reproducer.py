@@ -1,7 +1,7 @@
-"""The text of a test that shows a failure: for people to read and run, never run by this library.
+"""Tests that reproduce a failure, for people to read and run; this library never runs them.
 
-The graph is text of the source writer, which comes out of a closed table of operators; the elements
-of its inputs are in the text as base64, or beside it in one file where they are many.
+The source writer prints the graph from a closed operator table. The elements of its inputs are
+embedded as base64, or stored in one file beside the test if they are large.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .failures import Failure
 
 ELEMENTS_FILE = "elements.bin"
 MOST_IN_TEXT = 64 * 1024
-"""Compressed bytes of elements that are put into the text of the test."""
+"""Maximum compressed size in bytes of elements embedded in the test."""
 _SHOWN_DTYPES = ("float64", "float32", "float16", "bfloat16", "complex64", "complex128")
 
 
@@ -37,11 +37,11 @@ def print_reproducer(
     settings: Settings,
     sample_file: str,
 ) -> tuple[str, bytes]:
-    """Return the text of a test, and the elements that have to lie beside it (empty: none).
+    """Return the source of a test, and the contents of its elements file (may be empty).
 
-    The test of a torch graph needs torch and the compiler. It also needs this library, and the
-    sample beside it, for a compiler that this module cannot call by itself, a graph with operators
-    of its own, outputs whose distribution is wrong, and paddle.
+    The test of a torch graph requires torch and the compiler. It also requires this library and the
+    stored sample for compilers that this module cannot call itself, graphs with custom operators,
+    wrong output distributions, and Paddle.
     """
     head = _head(sample, failure, candidate)
     has_wrong_draws = failure.kind == "wrong" and failure.first.p_value is not None
@@ -86,23 +86,23 @@ def _head(sample: Sample, failure: Failure, candidate: CandidateCompiler) -> str
         f"Found by `graphnet bisect`{options}. Run it with `python` or `pytest`.",
     ]
     plain = " ".join(lines).replace("\\", "/").replace('"', "'")
-    plain = "".join(each if each.isprintable() else " " for each in plain)
+    plain = "".join(character if character.isprintable() else " " for character in plain)
     return f'"""{textwrap.fill(plain, 98)}\n"""\n\n'
 
 
 def _lay_out(sample: Sample, seed: int) -> tuple[list[tuple[Any, ...]], bytes]:
-    """Return name, dtype, shape, stride and offset of each input, or its number; and the bytes."""
+    """Return each input's name, dtype, shape, stride and offset, or its number; and the bytes."""
     places: list[tuple[Any, ...]] = []
     data = bytearray()
-    for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
+    for index, (name, item) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
         array = make_array(sample, index, seed)
-        if each.role in ("symbol", "scalar"):
+        if item.role in ("symbol", "scalar"):
             places.append((name, array.item()))
             continue
-        stride = each.value.stride and sample.shape_of(
-            type(each.value)(each.value.dtype, each.value.stride)
+        stride = item.value.stride and sample.shape_of(
+            type(item.value)(item.value.dtype, item.value.stride)
         )
-        places.append((name, each.value.dtype, array.shape, stride, len(data)))
+        places.append((name, item.value.dtype, array.shape, stride, len(data)))
         data += array.tobytes()
         data += bytes(-len(data) % 16)
     return places, bytes(data)
@@ -269,7 +269,7 @@ def _through_library(
     settings: Settings,
     sample_file: str,
 ) -> str:
-    """Return a test that reads the sample beside it, for what no text of ours can call."""
+    """Return a test that uses this library and reads the sample beside it."""
     asserted = (
         f'assert record["speedup"] >= {failure.slower_than!r}'
         if failure.kind == "slow"

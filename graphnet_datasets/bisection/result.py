@@ -1,4 +1,4 @@
-"""What a bisection found, and the files that show it."""
+"""The result of a bisection and its files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ TEST_FILE, SUMMARY_FILE = "test_minimal.py", "bisection.json"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Bisection:
-    """The smallest failing part of a graph that was found.
+    """The smallest failing part of a graph found by a bisection.
 
-    `sample` holds the elements that it has to meet in its inputs; `ops` are its operators in the
-    whole graph. `is_minimal` is false where the budget was spent before the search had ended.
+    The inputs of `sample` contain the elements that reproduce the failure; `ops` are the part's
+    operators in the whole graph. `is_minimal` is false if the budget ended the search early.
     """
 
     whole: Sample
@@ -48,7 +48,7 @@ class Bisection:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """What the operators are called."""
+        """The targets of the operators."""
         return tuple(op.target for op in self.sample.ops)
 
     def __str__(self) -> str:
@@ -67,10 +67,11 @@ class Bisection:
         return "\n".join(lines)
 
     def write(self, out: str | os.PathLike[str]) -> dict[str, Path]:
-        """Write the sample, its picture, a test that shows the failure, and a summary to `out`.
+        """Write the sample, its picture, a test that reproduces the failure, and a summary to
+        `out`.
 
-        The test needs the framework and the compiler alone, where `reproducer` knows how the
-        compiler is called. Nothing here runs it.
+        If `reproducer` knows how to call the compiler, the test requires only the framework and the
+        compiler. This method does not run the test.
         """
         place = Path(out)
         place.mkdir(parents=True, exist_ok=True)
@@ -81,7 +82,7 @@ class Bisection:
         write_graph(self.sample, place / PICTURE_FILE)
         if elements:
             write_bytes(place / ELEMENTS_FILE, elements)
-        else:  # of an earlier, larger part
+        else:  # left by an earlier, larger part
             (place / ELEMENTS_FILE).unlink(missing_ok=True)
         write_text(place / TEST_FILE, text)
         summary = {

@@ -1,10 +1,10 @@
-"""The search for a smallest failing set of operators: halving, then delta debugging.
+"""The search for a minimal failing set of operators: bisection, then delta debugging.
 
-Halving finds the first operator that the failure needs nothing behind of, and the last that it
-needs nothing before of: some ten trials for a thousand operators, right where one place is to
-blame. Delta debugging (ddmin: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing
-Input", 2002) then takes pieces away, from halves to single operators, over convex sets instead of
-any; it ends at a set of which no operator can be left out, alone or with what depends on it.
+Bisection drops operators from the end and then from the beginning of the graph while the failure
+remains. It takes about ten trials for a thousand operators and suffices if one place is
+responsible. Delta debugging (ddmin: Zeller and Hildebrandt, "Simplifying and Isolating
+Failure-Inducing Input", 2002) then removes pieces, from halves to single operators, considering
+only convex sets. It stops when no operator can be removed, alone or with its dependents.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def find_smallest(
     fails: Callable[[frozenset[int]], bool],
     on_smaller: Callable[[frozenset[int]], None] = lambda _: None,
 ) -> frozenset[int]:
-    """Return a failing convex set within `start`, which fails, that cannot be made smaller.
+    """Reduce the failing set `start` to a convex failing set that cannot be made smaller.
 
-    `fails` is asked about convex sets only, and no more once it raises; `on_smaller` is told each
-    smaller one that fails.
+    `fails` is called with convex sets only, and not again once it raises. `on_smaller` is called
+    with each smaller failing set.
 
     >>> from graphnet_datasets.sample import Input, Op, Sample, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -40,7 +40,7 @@ def find_smallest(
     pieces = 2
     while len(current) > 1:
         pieces = min(pieces, len(current))
-        smaller = next((each for each in sets.smaller(current, pieces) if fails(each)), None)
+        smaller = next((subset for subset in sets.smaller(current, pieces) if fails(subset)), None)
         if smaller is not None:
             on_smaller(smaller)
             current = smaller
@@ -60,14 +60,14 @@ def _halve(
     *,
     from_start: bool,
 ) -> frozenset[int]:
-    """Return the shortest failing beginning of a set, or end of it, as halving finds it."""
+    """Bisect for the shortest failing prefix or suffix of a set."""
     ordered = sorted(start)
     best = start
-    least, most = 0, len(ordered)  # so many operators do not fail, so many do
+    least, most = 0, len(ordered)  # the first number of operators passes, the second fails
     while most - least > 1:
         middle = (least + most) // 2
         part = sets.close(ordered[:middle] if from_start else ordered[-middle:])
-        if len(part) >= len(best):  # a region or a tuple that cannot be divided
+        if len(part) >= len(best):  # a region or tuple that cannot be split
             least = middle
         elif part <= start and fails(part):
             best, most = part, middle

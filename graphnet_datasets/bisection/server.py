@@ -1,4 +1,4 @@
-"""The fork server of a bisection: imports what every trial needs, then forks each of them."""
+"""The fork server of a bisection: imports what every trial needs, then forks the trials."""
 
 from ..benchmark.child.server import prepare
 from ..isolation import serve
@@ -6,7 +6,7 @@ from .trial_worker import work
 
 
 def main() -> None:
-    """Import a framework and the compiler that is wanted; serve."""
+    """Import the framework and the requested compiler, and serve jobs."""
     prepare()
     serve(work)
 

@@ -1,4 +1,4 @@
-"""Smaller inputs for a failing part: sizes, and elements that need not be what they were."""
+"""Reduction of a failing part's inputs: smaller sizes, and elements drawn from statistics."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from .trials import Piece
 
 SIZED = OperatorNames("sized")
 _KEEPING = frozenset({"view", "reshape", "_unsafe_view"})
-"""Those that give as many elements as they take, which the walk over shapes believes."""
+"""Operators that preserve the number of elements, which the shape walk does not verify."""
 SMALLEST = (1, 2, 3)
-"""Sizes that are tried before halves."""
+"""Sizes to try before halves."""
 
 
 def shrink_sizes(
     piece: Piece, fails: Callable[[Piece], bool], on_smaller: Callable[[Piece], None]
 ) -> Piece:
-    """Make the sizes of a piece smaller, one after the other, while it fails.
+    """Reduce the sizes of a piece while it still fails.
 
-    All axes of one size change together, with the numbers of that size in operators that are told
-    sizes; then each axis alone. What does not fit together by the walk over shapes is not tried.
-    `fails` decides, and is to say no of what does not run; `on_smaller` is told each smaller piece.
+    First all axes of one size change together with the equal numbers in operators that take sizes,
+    then each axis changes alone. Combinations that the shape walk rejects are not tried. `fails`
+    must return False for pieces that do not run. `on_smaller` is called with each smaller failing
+    piece.
     """
     weight: collections.Counter[int] = collections.Counter()
     for shape in _shapes(piece.sample).values():
@@ -42,7 +43,7 @@ def shrink_sizes(
             weight[size] += math.prod(shape)
     changes = [
         functools.partial(_smaller_together, size=size)
-        for size, _ in sorted(weight.items(), key=lambda each: (-each[1], -each[0]))
+        for size, _ in sorted(weight.items(), key=lambda candidate: (-candidate[1], -candidate[0]))
     ]
     changes += [
         functools.partial(_smaller_alone, place=place, axis=axis)
@@ -50,7 +51,7 @@ def shrink_sizes(
         for axis in range(len(shape))
     ]
     for change in changes:
-        smaller = next((each for each in change(piece) if fails(each)), None)
+        smaller = next((candidate for candidate in change(piece) if fails(candidate)), None)
         if smaller is not None:
             piece = smaller
             on_smaller(piece)
@@ -63,9 +64,9 @@ def drop_elements(
     fails: Callable[[Piece], bool],
     on_smaller: Callable[[Piece], None],
 ) -> Piece:
-    """Draw inputs from their statistics instead of taking the values that were met, if it fails.
+    """Draw inputs from their statistics instead of using observed values, if the piece still fails.
 
-    All inputs at once first, then one after the other.
+    All inputs change at once first, then one after another.
     """
     held = [place for place, value in enumerate(piece.values) if value is not None]
     for places in (held, *([place] for place in held)) if len(held) > 1 else [held]:
@@ -75,9 +76,9 @@ def drop_elements(
         for place in places:
             inputs[place] = _measured(inputs[place], seen.get(values[place] or 0))
             values[place] = None
-        drawn = Piece(dataclasses.replace(piece.sample, inputs=tuple(inputs)), tuple(values))
-        if fails(drawn):
-            piece = drawn
+        candidate = Piece(dataclasses.replace(piece.sample, inputs=tuple(inputs)), tuple(values))
+        if fails(candidate):
+            piece = candidate
             on_smaller(piece)
             if places == held:
                 break
@@ -87,11 +88,10 @@ def drop_elements(
 def resize(
     sample: Sample, shapes: Mapping[int, tuple[int, ...]], numbers: Mapping[int, int]
 ) -> Sample | None:
-    """Return a sample with other shapes of some inputs, or None where they do not fit together.
+    """Return a sample with other shapes for some inputs, or None if the shapes are incompatible.
 
-    `numbers` says which numbers take the place of which in operators that are told sizes; of views
-    one more number is changed where that makes them fit. Recorded results are those of the new
-    sizes.
+    `numbers` maps numbers in operators that take sizes to their replacements. In views, one more
+    number is changed if that makes the shapes compatible. Recorded results are updated.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> flat = Sample("example/flat", "torch", "other", (Input("input", Value("float32", (8, 6))),),
@@ -117,7 +117,7 @@ def resize(
     except GraphNetError:
         return None
     if repaired is None or [each.kind for each in found] != [each.kind for each in before]:
-        return None  # or what gave a tensor does not any more
+        return None  # or a result that was a tensor no longer is
     return dataclasses.replace(
         smaller,
         ops=tuple(
@@ -128,7 +128,7 @@ def resize(
 
 
 def _repair(sample: Sample, found: Sequence[Result]) -> tuple[Op, ...] | None:
-    """Change a number of the first view that does not fit what it takes; None if none would do."""
+    """Change one number of the first incompatible view; return None if that is impossible."""
     values = (*(each.value for each in sample.inputs), *(each.value for each in found))
     sizes = [None if shape is None else math.prod(shape) for shape in map(sample.shape_of, values)]
     ops = list(sample.ops)
@@ -145,7 +145,7 @@ def _repair(sample: Sample, found: Sequence[Result]) -> tuple[Op, ...] | None:
         fitting = [each for each in told if each > 1 and other and each * one % other == 0]
         if not fitting or not one:
             return None
-        wrong = [max(fitting)]  # the first of that size is changed, once
+        wrong = [max(fitting)]  # change the first number of this size, once
 
         def scale(number: int, wrong: list[int] = wrong, one: int = one, other: int = other) -> int:
             return number * one // other if wrong and number == wrong[0] and wrong.pop() else number
@@ -157,7 +157,7 @@ def _repair(sample: Sample, found: Sequence[Result]) -> tuple[Op, ...] | None:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep to itself what torch logs of sizes that do not fit: that is what is to be found out."""
+    """Silence torch's shape-mismatch logs; mismatches are expected while shrinking."""
     was_disabled = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -173,9 +173,9 @@ def _smaller_together(piece: Piece, size: int) -> Iterator[Piece]:
     multiples = {each for each in sizes if each > size and each % size == 0}
     for target in _targets(size):
         only = {size: target}
-        # What was made by joining or splitting the axis is a multiple of it.
+        # Splitting or joining an axis yields multiples of its size.
         along = only | {each: each // size * target for each in multiples}
-        # The numbers of that size may be of this axis, or of another one.
+        # Numbers of this size may belong to this axis or to another.
         for lengths, numbers in [
             (only, only),
             (only, {}),
@@ -211,11 +211,11 @@ def _targets(size: int) -> list[int]:
     while half > SMALLEST[-1] and len(halves) < 3:
         halves.append(half)
         half //= 2
-    return [*(each for each in SMALLEST if each < size), *reversed(halves)]
+    return [*(smallest for smallest in SMALLEST if smallest < size), *reversed(halves)]
 
 
 def _shapes(sample: Sample) -> dict[int, tuple[int, ...]]:
-    """Return the shapes of the inputs that are tensors with axes and hold no elements of theirs."""
+    """Return the shapes of tensor inputs that have axes and no stored elements."""
     found = {}
     for place, each in enumerate(sample.inputs):
         shape = sample.shape_of(each.value)
@@ -228,7 +228,7 @@ def _resized(each: Input, shape: tuple[int, ...]) -> Input:
     old = each.value.shape or ()
     stride = each.value.stride and _resized_stride(old, each.value.stride, shape)
     data = each.data
-    if data is not None:  # elements of its own: the beginning of each axis
+    if data is not None:  # stored elements are cut to the beginning of each axis
         data = beginning_of(data, each.value.dtype or "", [int(size) for size in old], shape)
     return dataclasses.replace(each, value=Value(each.value.dtype, shape, stride), data=data)
 
@@ -236,15 +236,15 @@ def _resized(each: Input, shape: tuple[int, ...]) -> Input:
 def _resized_stride(
     old: tuple[int | str, ...], stride: tuple[int | str, ...], shape: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return dense strides with the axes in the order of the old ones; those of 0 stay 0."""
+    """Return dense strides with the axes in the old order; strides of 0 remain 0."""
     order = sorted(range(len(shape)), key=lambda axis: (-int(stride[axis]), axis))
-    made, step = [0] * len(shape), 1
+    strides, step = [0] * len(shape), 1
     for axis in reversed(order):
         if int(stride[axis]) == 0 and int(old[axis]) > 1:
             continue
-        made[axis] = step
+        strides[axis] = step
         step *= max(shape[axis], 1)
-    return tuple(made)
+    return tuple(strides)
 
 
 def _measured(each: Input, seen: Observed | None) -> Input:
@@ -262,23 +262,23 @@ def _renumbered(op: Op, numbers: Mapping[int, int]) -> Op:
 def _map_numbers(op: Op, replace: Callable[[int], int]) -> Op:
     return dataclasses.replace(
         op,
-        args=tuple(_replaced(each, replace) for each in op.args),
-        kwargs=tuple((name, _replaced(each, replace)) for name, each in op.kwargs),
+        args=tuple(_replaced(arg, replace) for arg in op.args),
+        kwargs=tuple((name, _replaced(arg, replace)) for name, arg in op.kwargs),
     )
 
 
 def _replaced(arg: Arg, replace: Callable[[int], int]) -> Arg:
-    """Return an argument with other whole numbers in it."""
+    """Return an argument with its integers replaced."""
     if isinstance(arg, bool):
         return arg
     if isinstance(arg, int):
         return replace(arg)
     if isinstance(arg, tuple):
-        return tuple(_replaced(each, replace) for each in arg)
+        return tuple(_replaced(item, replace) for item in arg)
     if isinstance(arg, ListArg):
-        return ListArg(tuple(_replaced(each, replace) for each in arg.items))
+        return ListArg(tuple(_replaced(item, replace) for item in arg.items))
     if isinstance(arg, SliceArg):
-        return SliceArg(*(_replaced(each, replace) for each in (arg.start, arg.stop, arg.step)))
+        return SliceArg(*(_replaced(item, replace) for item in (arg.start, arg.stop, arg.step)))
     if isinstance(arg, DictArg):
-        return DictArg(tuple((name, _replaced(each, replace)) for name, each in arg.items))
+        return DictArg(tuple((name, _replaced(item, replace)) for name, item in arg.items))
     return arg

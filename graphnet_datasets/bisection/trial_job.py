@@ -1,4 +1,4 @@
-"""What the process of a trial is told: written by the parent and read by the child, as JSON."""
+"""The JSON message that describes a trial to its worker process."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ PHASES = ("load", "baseline", "compile", "run")
 VALUES = "values"
 """The phase of the job that runs the whole graph and stores its values."""
 NUM_CALLS = 3
-"""Calls of the compiled graph: some compilers specialise in the second."""
+"""Number of calls of the compiled graph; some compilers specialise in the second call."""
 
 EAGER_DRAWS = "eager_draws.bin"
-"""The file of eager's outputs in repeated calls with other seeds."""
+"""The file of eager's outputs from repeated calls with other seeds."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrialJob:
-    """One trial.
+    """A trial.
 
-    `elements` has for each input of the sample where its elements lie, or None where they are
-    drawn; an input that is smaller than what lies there takes the beginning of each axis.
-    `is_timed` asks for the speedup.
+    `elements` contains, for each input of the sample, the location of its elements, or None if they
+    are drawn. If an input is smaller than the stored tensor, it uses the beginning of each axis.
+    `is_timed` requests the speedup.
     """
 
     worker: WorkerJob
@@ -34,17 +34,17 @@ class TrialJob:
     is_timed: bool = False
 
     def to_payload(self) -> dict[str, Any]:
-        """Return the job as an object that JSON can hold."""
+        """Return the job as a JSON-compatible object."""
         return {
             "kind": "trial",
             "worker": self.worker.to_payload(),
-            "elements": [each and [each[0], list(each[1])] for each in self.elements],
+            "elements": [file and [file[0], list(file[1])] for file in self.elements],
             "is_timed": self.is_timed,
         }
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> TrialJob:
-        """Return the job that `to_payload` gave.
+        """Parse the result of `to_payload`.
 
         >>> from graphnet_datasets.benchmark import Settings
         >>> worker = WorkerJob(kind="candidate", device="cpu", settings=Settings())
@@ -54,6 +54,6 @@ class TrialJob:
         """
         return cls(
             worker=WorkerJob.from_payload(payload["worker"]),
-            elements=tuple(each and (each[0], tuple(each[1])) for each in payload["elements"]),
+            elements=tuple(file and (file[0], tuple(file[1])) for file in payload["elements"]),
             is_timed=payload["is_timed"],
         )

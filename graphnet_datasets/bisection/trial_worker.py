@@ -1,4 +1,4 @@
-"""What happens in the process of a trial: eager, then the compiler, on the same inputs."""
+"""The worker process of a trial: runs eager, then the compiler, on the same inputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .trial_job import EAGER_DRAWS, NUM_CALLS, TrialJob
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Do one job: try a part of a graph, store the values of a whole one, or look at a compiler."""
+    """Run one job: try a part, store the values of a whole graph, or inspect a compiler."""
     match payload["kind"]:
         case "trial":
             run_trial(TrialJob.from_payload(payload), reporter, directory)
@@ -41,7 +41,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 
 def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
-    """Run eager, compile, run what was compiled, and hand the outputs of both over."""
+    """Run eager, compile, run the compiled graph, and store the outputs of both."""
     worker_job = job.worker
     sample = with_elements(read_sample(directory), job.elements)
     workload = load_workload(worker_job, directory, sample)
@@ -54,11 +54,11 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
     if worker_job.plan is not None:
         draws = choose_draws(worker_job.plan, sizes, worker_job.settings.num_input_sets)
     if draws is not None:
-        # The inputs of a trial are those of the whole graph, which only the first set has.
+        # A trial's inputs come from the whole graph, which has values for the first input set only.
         draws = dataclasses.replace(draws, set_index=0)
-        more = dataclasses.replace(draws, count=draws.count + FURTHER_DRAWS)
+        further = dataclasses.replace(draws, count=draws.count + FURTHER_DRAWS)
         path = directory / EAGER_DRAWS
-        hand_over_draws(baseline, runtime, reporter, path, more, EAGER_DRAWS)
+        hand_over_draws(baseline, runtime, reporter, path, further, EAGER_DRAWS)
     is_fresh = workload.is_fresh
     hand_over_keys(worker_job, sample, reporter, directory, [0], is_fresh=is_fresh)
     reporter.enter("compile")
@@ -104,7 +104,7 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
 
 
 def _call(arm: Arm, runtime: Runtime, reporter: Reporter, directory: Path, name: str) -> list[int]:
-    """Call an arm; with a name, hand its outputs over and return how many elements each has."""
+    """Call an arm; if `name` is set, store its outputs and return their numbers of elements."""
     arm.prepare(0)
     arm()
     if not name:
@@ -115,7 +115,7 @@ def _call(arm: Arm, runtime: Runtime, reporter: Reporter, directory: Path, name:
 
 
 def store_values(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Run a whole graph once and store the tensors among its values, while there is room."""
+    """Run a whole graph once and store its tensor values while there is space."""
     sample = read_sample(directory)
     runtime = make_runtime(sample.framework, "cpu", payload["threads"])
     place, left = Path(payload["place"]), payload["max_bytes"]

@@ -1,4 +1,4 @@
-"""Trials: a part of a graph under a compiler, each in a process of its own, none of them twice."""
+"""Trials: parts of a graph under a compiler, each in its own process and never run twice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .failures import Failure, Verdict
 from .trial_job import EAGER_DRAWS, NUM_CALLS, PHASES, VALUES, TrialJob
 
 MAX_VALUE_BYTES = 2 * 2**30
-"""Bytes of values of the whole graph that are kept on disk while it is bisected."""
+"""Maximum disk space in bytes for values of the whole graph during a bisection."""
 TRIALS_FILE = "trials.jsonl"
 _STATUS_ENDINGS = {
     Ending.ERROR: "error",
@@ -58,14 +58,14 @@ _STATUS_ENDINGS = {
 
 
 class BudgetSpentError(Exception):
-    """There is no time, or no trial, left."""
+    """The budget of time or trials is spent."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """What is tried: a sample, and for each input the value of the whole graph that it is.
+    """A candidate: a sample, and for each input the corresponding value of the whole graph.
 
-    None is an input that is drawn from its statistics, or whose elements the sample holds.
+    An input has None if it is drawn from its statistics or its elements are stored in the sample.
     """
 
     sample: Sample
@@ -74,7 +74,7 @@ class Piece:
 
 @dataclasses.dataclass(frozen=True)
 class Stored:
-    """A tensor of the whole graph, as eager gave it: what it is, what it is like, where it lies."""
+    """A tensor that eager computed in the whole graph: its type, statistics and location."""
 
     value: Value
     seen: Observed
@@ -83,7 +83,7 @@ class Stored:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Budget:
-    """After how many seconds, or trials that had to be run, a bisection stops."""
+    """Limits of a bisection, in seconds or in executed trials."""
 
     seconds: float = math.inf
     trials: float = math.inf
@@ -91,7 +91,7 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """How far a bisection is: what it does, trials (run, and known already), operators left."""
+    """The progress of a bisection: current step, trials (run and reused), operators left."""
 
     doing: str
     num_trials: int
@@ -101,7 +101,7 @@ class Progress:
 
 
 class TrialRunner(SampleRunner):
-    """Runs trials on one device; their processes are forked from one that has imported all."""
+    """Runs trials on one device, in processes forked from a server with all imports."""
 
     server_module = f"{__package__}.server"
 
@@ -112,16 +112,16 @@ class TrialRunner(SampleRunner):
 
     @property
     def settings(self) -> Settings:
-        """How samples are run."""
+        """The settings for running samples."""
         return self._settings
 
     def store_values(
         self, sample: Sample, seed: int, place: Path, threads: int, *, trust_remote_code: bool
     ) -> dict[int, Stored]:
-        """Run a whole graph under eager and store its values in `place`; return what was found.
+        """Run a whole graph under eager, store its values in `place` and return their descriptions.
 
         Raises:
-            BisectionError: the graph fails.
+            BisectionError: The graph fails.
         """
         server = self._server(sample.framework)
         payload = {
@@ -147,11 +147,11 @@ class TrialRunner(SampleRunner):
         stored: dict[int, Stored] = {}
         for name, described in outcome.merged().items():
             value = int(name.rpartition(" ")[2])
-            measured = described["statistics"] and Statistics(**described["statistics"])
+            statistics = described["statistics"] and Statistics(**described["statistics"])
             shape = tuple(described["shape"])
             stored[value] = Stored(
                 Value(described["dtype"], shape),
-                Observed(measured),
+                Observed(statistics),
                 (str(place / f"{value}.bin"), shape),
             )
         return stored
@@ -160,7 +160,7 @@ class TrialRunner(SampleRunner):
         self, sample: Sample, elements: Sequence[FileOf | None], candidate: CandidateCompiler,
         *, is_timed: bool,
     ) -> Verdict:  # fmt: skip
-        """Run a sample under eager and under a compiler, and say what came of it."""
+        """Run a sample under eager and under a compiler and return the verdict."""
         plan = _draw_plan(sample)
         worker_job = dataclasses.replace(self.make_worker_job(candidate, "candidate"), plan=plan)
         job = TrialJob(worker=worker_job, elements=tuple(elements), is_timed=is_timed)
@@ -186,7 +186,7 @@ class TrialRunner(SampleRunner):
 
 
 def _draw_plan(sample: Sample) -> DrawPlan | None:
-    """Return by how many draws a sample is judged; None where its outputs are not random."""
+    """Return how a random sample is drawn for comparison; None if its outputs are not random."""
     if not is_random(sample):
         return None
     costs = measure_costs(sample)
@@ -242,7 +242,7 @@ def _judge(
             default={},
         )
     if why_open := settled.take(rows, random.places):
-        for place in settled.open_outputs:  # no failure: the order of ties is not specified
+        for place in settled.open_outputs:  # not a failure: the order of ties is unspecified
             rows[place]["min_t"] = -math.inf
     finite = [not nan + infinite for nan, infinite in count_not_finite(expected)]
     figures = ("speedup", "speedup_low", "speedup_high", "lost_ms")
@@ -270,16 +270,16 @@ def _read(directory: Path, messages: Mapping[str, Any], name: str) -> list[Outpu
 
 
 def _read_draws(directory: Path, messages: Mapping[str, Any], name: str) -> list[Drawn] | None:
-    """Return the outputs of repeated calls; None without any, or where their shapes differ."""
+    """Return the outputs of repeated calls; None if there are none or their shapes differ."""
     if name not in messages or messages[name].get("described") is None:
         return None
     return read_draws(directory / name, messages[name]["described"], read_drawn(messages[name]))
 
 
 class Trials:
-    """Trials of parts of one graph under one compiler, with a memory on disk and a budget.
+    """Trials of parts of one graph under one compiler, with a cache on disk and a budget.
 
-    `out` gets a line of JSON a trial, so that a bisection that was stopped goes on where it was.
+    Each trial appends a line of JSON to a file in `out`, so an interrupted bisection can resume.
     """
 
     def __init__(
@@ -329,10 +329,10 @@ class Trials:
 
     @property
     def values(self) -> dict[int, Stored]:
-        """The tensors of the whole graph under eager, for which there was room.
+        """The stored tensors of the whole graph under eager, as far as space allowed.
 
         Raises:
-            BisectionError: the graph fails under eager.
+            BisectionError: The graph fails under eager.
         """
         if self._values is None:
             self._values = self._runner.store_values(
@@ -350,11 +350,11 @@ class Trials:
         return self._candidate.compiler
 
     def stored(self, value: int) -> int | None:
-        """Return a value whose elements are stored, or None."""
+        """Return `value` if its elements are stored, else None."""
         return value if value in self.values else None
 
     def with_elements(self, piece: Piece) -> Sample:
-        """Return the sample of a piece with the elements that it is tried on, in itself."""
+        """Return the sample of a piece with the elements of the trial stored in it."""
         return with_elements(piece.sample, self._files(piece))
 
     def _files(self, piece: Piece) -> tuple[FileOf | None, ...]:
@@ -365,18 +365,18 @@ class Trials:
         self._stack.close()
 
     def fails(self, failure: Failure, piece: Piece) -> bool:
-        """Tell whether a piece fails in the same way as the whole graph.
+        """Return whether a piece fails in the same way as the whole graph.
 
         Raises:
-            BudgetSpentError: it would have to be tried, and the budget is spent.
+            BudgetSpentError: The budget is spent and the verdict is not known yet.
         """
         return failure.is_met_by(self.verdict(piece))
 
     def verdict(self, piece: Piece) -> Verdict:
-        """Try a piece, or return what is known of it.
+        """Return the verdict of a piece, from the cache if possible.
 
         Raises:
-            BudgetSpentError: it would have to be tried, and the budget is spent.
+            BudgetSpentError: The budget is spent and the verdict is not known yet.
         """
         key = hash_json([sample_digest(piece.sample), self._whole, piece.values, self._identity])
         if key in self._known:
@@ -391,7 +391,7 @@ class Trials:
         )
         self.num_trials += 1
         self._known[key] = verdict
-        if (verdict.ending, verdict.phase) != ("baseline", "load"):  # which more memory would mend
+        if (verdict.ending, verdict.phase) != ("baseline", "load"):  # more memory could fix these
             self._store(key, piece, verdict)
         self._tell()
         return verdict
@@ -400,7 +400,7 @@ class Trials:
         line = {"trial": key, "num_ops": piece.sample.num_ops, **verdict.to_json()}
         try:
             with self._file.open("a") as file:
-                # A line of its own, whatever half of one a killed process has left before.
+                # Start a new line in case a killed process left an incomplete line.
                 file.write(f"{json.dumps(line)}\n" if self._is_whole else f"\n{json.dumps(line)}\n")
             self._is_whole = True
         except OSError as error:
@@ -416,13 +416,13 @@ class Trials:
 
 
 def _read_trials(path: Path) -> dict[str, Verdict]:
-    """Return the trials of a file; a line that a killed process left half is none."""
-    known: dict[str, Verdict] = {}
+    """Read the trials from a file; a truncated last line is ignored."""
+    verdicts: dict[str, Verdict] = {}
     with contextlib.suppress(FileNotFoundError):
         for line in read_bytes(path).splitlines():
             with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
                 fields = load_json(line, path)
                 key = fields.pop("trial")
                 del fields["num_ops"]
-                known[str(key)] = Verdict.from_json(fields)
-    return known
+                verdicts[str(key)] = Verdict.from_json(fields)
+    return verdicts

@@ -1,4 +1,4 @@
-"""Run what may crash, hang or fork, and lose nothing but the job itself."""
+"""Run untrusted jobs in separate processes, so that a crash, hang or fork affects only the job."""
 
 from .client import ForkServer
 from .executors import EXECUTORS, check_executor, open_pool

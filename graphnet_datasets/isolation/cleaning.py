@@ -1,4 +1,4 @@
-"""Removing the directories of jobs, whose files may go away while they are removed."""
+"""Removal of job directories whose files may disappear during the removal."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _NUM_ATTEMPTS = 5
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory with all that lies in it, as far as that can be; nothing is raised.
+    """Remove a directory tree as far as possible, without raising errors.
 
-    Python 3.13.0 ends `shutil.rmtree` with a TypeError ("lstat: path should be string …") where
-    what it looks at has gone meanwhile, in spite of `ignore_errors`; the rest is tried again.
+    In Python 3.13.0, `shutil.rmtree` raises a TypeError ("lstat: path should be string …") if a
+    file disappears meanwhile, despite `ignore_errors`. The removal is then tried again.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp())

@@ -1,4 +1,4 @@
-"""The parent's side of the fork server: start it and run jobs in it."""
+"""The client of the fork server: starts the server and runs jobs in it."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ _LAUNCHER = str(Path(launch.__file__).resolve())
 
 
 class ForkServer:
-    """A process that has imported the modules that jobs need and forks a new process for each job.
+    """A process that imports the modules that jobs need and forks a new process for each job.
 
-    `module` must call `serve` when it is run. The server starts with the first job, and again after
-    it has been lost; within `keep_servers` a kept server of the same kind is used instead.
-    `environment` is added to the variables of this process, less its tokens and passwords. Jobs are
-    confined unless `is_confined` is false: see `confinement`, and `missing_layers` for the layers
-    that the kernel lacks. `has_unix_sockets` lets them make Unix sockets that have a name.
+    `module` must call `serve` when it is run. The server starts with the first job and restarts
+    after it is lost. Within `keep_servers`, a kept server started in the same way is reused. The
+    server's environment is that of this process without tokens and passwords, updated with
+    `environment`. Jobs are confined unless `is_confined` is false (see `confinement`);
+    `missing_layers` lists the layers that the kernel lacks. `has_unix_sockets` allows jobs to
+    create named Unix sockets.
     """
 
     def __init__(
@@ -81,15 +82,15 @@ class ForkServer:
 
     @property
     def pid(self) -> int | None:
-        """The server's process id, None while it does not run."""
+        """The server's process id; None if the server is not running."""
         running = self._running
         return None if running is None else running.process.pid
 
     def start(self) -> None:
-        """Start the server if it does not run, and wait until it is ready for jobs.
+        """Start the server if it is not running, and wait until it accepts jobs.
 
         Raises:
-            RunError: it does not start; the message has the end of what it printed.
+            RunError: The server does not start; the message contains the end of its output.
         """
         self._start()
 
@@ -119,7 +120,7 @@ class ForkServer:
                 ours.settimeout(self._start_timeout_s)
                 message = ours.recv(MAX_CONTROL_BYTES)
                 ours.settimeout(None)
-        except BaseException:  # Ctrl-C: it is not ready, and nobody would learn when it is
+        except BaseException:  # includes Ctrl-C: nothing would wait for it any more
             self.close()
             raise
         if b"ready" not in message:
@@ -138,7 +139,7 @@ class ForkServer:
         return {
             **without_secrets(os.environ),
             **import_variables(os.environ),
-            # A worker thread made before a fork does not exist after it.
+            # Threads of OpenBLAS would not survive the fork.
             "OPENBLAS_NUM_THREADS": "1",
             CONFINED_VARIABLE: os.environ.get(CONFINED_VARIABLE)
             or ("1" if self._is_confined else ""),
@@ -148,7 +149,7 @@ class ForkServer:
     def _launch(self, environment: Mapping[str, str], key: tuple[object, ...]) -> Running:
         session = Path(tempfile.mkdtemp(prefix="graphnet-"))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # What an import leaves in a temporary directory goes with the server.
+        # Temporary files left by an import are removed with the server.
         environment = {**environment, "TMPDIR": self._environment.get("TMPDIR", str(session))}
         with theirs, (session / _LOG_NAME).open("wb") as log:
             process = subprocess.Popen(  # noqa: S603 (our own module, no shell)
@@ -158,7 +159,7 @@ class ForkServer:
                 stderr=subprocess.STDOUT,
                 env=environment,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # out of reach of the terminal's Ctrl-C
+                start_new_session=True,  # protects the server from the terminal's Ctrl-C
             )
         adopt_orphans_of(process.pid)
         running = Running(process, ours, session, key)
@@ -184,16 +185,18 @@ class ForkServer:
         self.num_starts += 1
 
     def be_still(self, is_still: bool) -> None:
-        """Have the server look after its job no more, or again: who stopped it does meanwhile."""
+        """Pause or resume the server's monitoring of its job. The caller monitors the job
+        meanwhile.
+        """
         running = self._running
         if running is not None:
             with running.lock, contextlib.suppress(OSError):
                 running.control.send(json.dumps({"is_still": is_still}).encode())
 
     def close(self) -> None:
-        """Kill the job under way, if any, and end the server; any thread may call this.
+        """Kill the current job, if there is one, and stop the server. Any thread may call this.
 
-        A `run` or `start` of another thread ends with it. A server without a job may be kept for
+        A concurrent `run` or `start` in another thread also ends. An idle server may be kept for
         another owner instead (see `keep_servers`).
         """
         with self._lock:
@@ -208,7 +211,7 @@ class ForkServer:
 
     @contextlib.contextmanager
     def directory(self) -> Iterator[Path]:
-        """Give a job an empty directory, which goes with the job or with the server."""
+        """Create an empty directory for a job; it is removed with the job or with the server."""
         running = self._start()
         with _closed_meanwhile(self._module):
             path = Path(tempfile.mkdtemp(prefix="job-", dir=running.session))
@@ -232,27 +235,27 @@ class ForkServer:
         writes: Sequence[str] = (),
         executes: Sequence[str] = (),
     ) -> Outcome:
-        """Run one job in a fresh process and return how it ended; nothing that it does raises here.
+        """Run a job in a new process and return its outcome; the job's errors are not raised.
 
         Args:
-            payload: what the job is handed, as JSON; what is large goes into a file in `directory`.
-            directory: the job's working directory (see `directory`).
-            phases: the phases in their order; a job starts in the first and cannot go back.
-            limits: what the job may use.
-            environment: variables set in the job's process.
-            on_phase: told each phase when the job enters it; the phase's time begins when it
-                returns.
-            on_start: called when the job's process is there.
-            now_s: the clock of the time limits, which may be stopped.
-            reads: files and directories that a confined job may read besides its own directory
-                and the installed software.
-            writes: files and directories that it may write besides its own directory.
-            executes: programs, or directories of programs, that it may start besides Python, the
-                C++ toolchain and those in Python's packages.
+            payload: The job's input as JSON; large data belongs in files in `directory`.
+            directory: The job's working directory (see `directory`).
+            phases: The phases in order; a job starts in the first and cannot go back.
+            limits: The job's resource limits.
+            environment: Variables set in the job's process.
+            on_phase: Called with each phase that the job enters; the time of the phase starts when
+                this call returns.
+            on_start: Called when the job's process exists.
+            now_s: The clock of the time limits, which may be paused.
+            reads: Files and directories that a confined job may read, besides its own directory and
+                the installed software.
+            writes: Files and directories that a confined job may write, besides its own directory.
+            executes: Programs, or directories of programs, that a confined job may start, besides
+                Python, the C++ toolchain and the programs of Python packages.
 
         Raises:
-            RunError: the payload is too large, the server cannot be started, or another thread
-                closed it before the job began. A job that a `close` ends is a crash.
+            RunError: The payload is too large, the server cannot be started, or another thread
+                closed it before the job began. If `close` ends a job, its outcome is a crash.
         """
         limits = limits or Limits()
         key = secrets.token_hex(16)
@@ -292,14 +295,15 @@ class ForkServer:
                 os.close(result_write)
                 os.close(log_write)
                 outcome = watch.watch()
-            except BaseException:  # Ctrl-C above all: what is under way must not go on unwatched
+            except BaseException:  # includes Ctrl-C: the job must not continue unwatched
                 self.close()
                 raise
             finally:
                 os.close(result_read)
                 os.close(log_read)
                 reader.close()
-            # Still at work, so that nobody is given a server that does not answer.
+            # Still inside `at_work`, so that the unresponsive server is not handed to another
+            # owner.
             if watch.is_server_lost and self._running is running:
                 self.close()
         return outcome

@@ -1,9 +1,9 @@
-"""Confinement of jobs: no network, no tokens, few files and few system calls.
+"""Confinement of jobs: no network, no tokens, and limited access to files and system calls.
 
-A confined job has a network namespace of its own with nothing but the loopback, which compilers use
-among their own processes. Landlock limits it to its own directory, the installed software and the
-paths that its caller names; a seccomp filter refuses system calls that no job needs. Each layer is
-used where the kernel offers it (`available_layers`).
+A confined job has its own network namespace with only the loopback interface, which compilers use
+between their processes. Landlock limits file access to the job's directory, the installed software
+and the paths passed by the caller. A seccomp filter refuses system calls that no job needs. Each
+layer is used if the kernel offers it (`available_layers`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .landlock import EXECUTE, READ, READ_DIR, READ_FILE, WRITE
 from .linux import give_up_capabilities
 
 CONFINED_VARIABLE = "GRAPHNET_DATASETS_CONFINED"
-"""Set in the environment of fork servers whose jobs are confined, and so of these jobs."""
+"""Set in the environment of confined fork servers and of their jobs."""
 LAYERS = ("network namespace", "Landlock", "seccomp")
 
 _SYSTEM_FOLDERS = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/proc", "/sys")
@@ -68,11 +68,11 @@ _SECRET = re.compile(
 )
 _SECRET_NAMES = frozenset({"NETRC", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "KUBECONFIG", "PGPASSFILE"})
 _PROXIES = frozenset({"http_proxy", "https_proxy", "all_proxy", "ftp_proxy"})
-"""Addresses of proxies often hold a name and a password."""
+"""Proxy addresses, which often contain a name and a password."""
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of an environment that hold no token, password or key by their names.
+    """Return the environment without variables whose names suggest a token, password or key.
 
     >>> without_secrets({"HF_TOKEN": "hf_1", "AWS_SECRET_ACCESS_KEY": "x", "OMP_NUM_THREADS": "1"})
     {'OMP_NUM_THREADS': '1'}
@@ -85,9 +85,9 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def leave_network() -> bool:
-    """Move this process, which has one thread, into a network namespace of its own.
+    """Move this single-threaded process into a new network namespace.
 
-    A process without root's rights gets a user namespace that maps its own id as well.
+    Without root privileges, the process also gets a user namespace that maps its own id.
 
     Returns:
         Whether the kernel allowed it.
@@ -108,7 +108,7 @@ def leave_network() -> bool:
 
 
 def can_leave_network() -> bool:
-    """Return whether `leave_network` works here, by trying it in a process that ends at once."""
+    """Return whether `leave_network` works here, by trying it in a short-lived process."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -120,10 +120,10 @@ def can_leave_network() -> bool:
 
 
 def available_layers(has_namespace: bool | None = None) -> dict[str, bool]:
-    """Return which layers of confinement the kernel offers here, by the names in `LAYERS`.
+    """Return, for each name in `LAYERS`, whether the kernel offers that layer of confinement.
 
     Args:
-        has_namespace: whether a network namespace can be made, where that is known already.
+        has_namespace: Whether a network namespace can be created, if already known.
 
     >>> list(available_layers()) == [*LAYERS]
     True
@@ -142,14 +142,14 @@ def confine(
     executes: Iterable[str] = (),
     has_unix_sockets: bool = False,
 ) -> None:
-    """Confine this process, which has one thread, and all that it starts.
+    """Confine this single-threaded process and all processes that it starts.
 
     Args:
-        directory: the job's own directory, where it may write.
-        reads: further files and directories that it may read.
-        writes: further files and directories that it may write.
-        executes: further programs, or directories of programs, that it may start.
-        has_unix_sockets: whether it may make Unix sockets that have a name.
+        directory: The job's own directory, where it may write.
+        reads: Additional files and directories that it may read.
+        writes: Additional files and directories that it may write.
+        executes: Additional programs, or directories of programs, that it may start.
+        has_unix_sockets: Whether it may create named Unix sockets.
     """
     leave_network()
     rules = [*software_rules(), (Path("/proc/self"), WRITE), (directory, WRITE)]
@@ -158,7 +158,7 @@ def confine(
     rules += [(Path(path), WRITE) for path in writes]
     rules += [(Path(path), READ | EXECUTE) for path in executes]
     landlock.restrict(rules)
-    # The driver of a GPU talks to its services by Unix sockets.
+    # GPU drivers communicate with their services over Unix sockets.
     has_gpu = Path("/dev/nvidiactl").exists()
     seccomp.restrict_calls(has_unix_sockets=has_unix_sockets or has_gpu)
     give_up_capabilities()
@@ -175,7 +175,7 @@ def software_rules() -> tuple[_Rule, ...]:
     for entry in sys.path:
         rules += _reading_rules(Path(entry))
     rules.append((cache_directory(), READ))
-    # A package may bring programs of its own, such as `iree-compile` or `ptxas`.
+    # Packages may contain programs, such as `iree-compile` or `ptxas`.
     packages = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     rules += [(Path(path), READ | EXECUTE) for path in packages]
     rules += [(path, READ | EXECUTE) for path in _programs()]
@@ -183,10 +183,10 @@ def software_rules() -> tuple[_Rule, ...]:
 
 
 def _reading_rules(path: Path) -> Iterator[_Rule]:
-    """Yield the rules for reading a file, or a directory with everything below it.
+    """Yield the rules for reading a file, or a directory and everything below it.
 
-    Of the home and the temporary directory, and those above, only the Python files themselves are
-    readable: a script there must not open everything beside it to the jobs that it starts.
+    In the home and temporary directories and their parents, only Python files are readable: a
+    script there must not expose its neighbouring files to its jobs.
     """
     if not path.is_absolute():
         return
@@ -199,7 +199,7 @@ def _reading_rules(path: Path) -> Iterator[_Rule]:
 
 
 def _programs() -> Iterator[Path]:
-    """Yield Python, the C and C++ toolchain, CUDA's and the loader of programs."""
+    """Yield Python, the C and C++ toolchain, the CUDA tools and the dynamic loader."""
     yield Path(sys.executable).resolve()
     tools = (os.environ.get("CC", ""), os.environ.get("CXX", ""), *_TOOLS)
     for path in filter(None, map(shutil.which, filter(None, tools))):

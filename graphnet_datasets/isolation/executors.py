@@ -1,4 +1,4 @@
-"""Where jobs run: on this machine, or on the cluster that Ray knows."""
+"""Executors of jobs: this machine or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ EXECUTORS = ("local", "ray")
 
 
 def check_executor(name: str) -> None:
-    """Refuse an executor that does not exist.
+    """Check that an executor exists.
 
     Raises:
-        RunError: there is none of that name.
+        RunError: No executor has this name.
     """
     if name not in EXECUTORS:
         raise RunError(f"There is no executor `{name}`. Choose one of {', '.join(EXECUTORS)}.")
 
 
 def open_pool(work: Work, executor: str = "local", jobs: int | None = None) -> Pool:
-    """Return a pool of `jobs` workers (default: one a processor), which is to be closed.
+    """Return a pool of `jobs` workers (default: one per processor). The caller closes it.
 
     Raises:
-        MissingExtraError: Ray is asked for and not installed.
-        RunError: there is no such executor, no cluster, or no worker can be started on it.
+        MissingExtraError: Ray is requested but not installed.
+        RunError: The executor or the cluster does not exist, or no worker can be started on it.
 
     >>> open_pool(Work("graphnet_datasets.validation.server", ("load",)), "slurm")
     Traceback (most recent call last):

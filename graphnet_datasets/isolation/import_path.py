@@ -1,4 +1,4 @@
-"""The directories that worker processes import from, which never include the working directory."""
+"""The import path of worker processes, which never includes the working directory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 
 def import_path() -> list[str]:
-    """Return the entries of `sys.path` that worker processes have as well.
+    """Return the entries of `sys.path` that worker processes also use.
 
-    Relative entries and the working directory are left out: a user may have unpacked files of
-    strangers there. The directory that contains this package is always included.
+    Relative entries and the working directory are excluded, because a user may have unpacked
+    untrusted files there. The directory that contains this package is always included.
 
     >>> "" in import_path()
     False
@@ -26,10 +26,10 @@ def import_path() -> list[str]:
 
 
 def import_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that determine where a child process imports from.
+    """Return the environment variables that set the import path of a child process.
 
-    `PYTHONPATH` keeps the absolute directories that the user has put there. Python's
-    `PYTHONSAFEPATH` covers processes that a worker starts in turn.
+    `PYTHONPATH` keeps the absolute directories set by the user. `PYTHONSAFEPATH` also applies to
+    the processes that a worker starts.
     """
     entries = environment.get("PYTHONPATH", "").split(os.pathsep)
     return {
@@ -40,7 +40,9 @@ def import_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_working_directory(entries: list[str]) -> list[str]:
-    here = Path.cwd().resolve()
+    working_directory = Path.cwd().resolve()
     return [
-        entry for entry in entries if Path(entry).is_absolute() and Path(entry).resolve() != here
+        entry
+        for entry in entries
+        if Path(entry).is_absolute() and Path(entry).resolve() != working_directory
     ]

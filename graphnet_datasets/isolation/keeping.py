@@ -1,4 +1,4 @@
-"""Servers that have nothing to do, kept for whoever needs such a one next."""
+"""Idle fork servers, kept for later calls."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .running import Running
 
 @contextlib.contextmanager
 def keep_servers(most: int = 4, *, ignoring: Collection[str] = ()) -> Iterator[None]:
-    """Keep worker processes for later calls, instead of ending them with each call.
+    """Keep worker processes for later calls instead of stopping them after each call.
 
     A call such as `run` or `validate` starts a process that imports a framework, which takes
-    seconds, and forks every job from it. Within this context up to `most` such processes stay when
-    their call is over, and a call takes one that would be started in the same way: of the same
-    module, with the same environment, import path and processors. Jobs run in a fresh fork as ever.
-    What is kept takes some hundred megabytes each, and ends with the context, with this process,
-    or when more come: the one that has waited longest first. Of nested contexts the innermost
-    counts; `most=0` keeps none.
+    seconds, and forks every job from it. Within this context, up to `most` such processes remain
+    when their call is over. A later call reuses a process that it would start in the same way: with
+    the same module, environment, import path and processors. Each job still runs in a new fork. A
+    kept process takes some hundred megabytes. It ends with the context, with this process, or when
+    more than `most` are idle; the process that has been idle longest ends first. Of nested
+    contexts, the innermost applies; `most=0` keeps no processes.
 
     Args:
-        most: how many processes may wait at a time.
-        ignoring: variables of the environment that may differ.
+        most: Maximum number of idle processes.
+        ignoring: Environment variables that may differ.
 
     Raises:
         ValueError: `most` is negative.
@@ -47,19 +47,19 @@ def keep_servers(most: int = 4, *, ignoring: Collection[str] = ()) -> Iterator[N
 
 
 def launch_key(module: str, environment: Mapping[str, str]) -> tuple[object, ...]:
-    """Return what two servers share if either may stand for the other."""
+    """Return a key that is equal for interchangeable servers."""
     ignored = _keepers[-1].ignored if _keepers else frozenset()
     variables = frozenset(item for item in environment.items() if item[0] not in ignored)
     return module, variables, frozenset(os.sched_getaffinity(0))
 
 
 def keep(running: Running) -> bool:
-    """Keep a server that its owner needs no more; false where it has to be ended."""
+    """Keep an idle server; return False if the caller must end it."""
     return bool(_keepers) and _keepers[-1].put(running)
 
 
 def take(key: tuple[object, ...]) -> Running | None:
-    """Return a server that was kept under this key and still runs, None if there is none."""
+    """Return a running server kept under this key, or None."""
     return _keepers[-1].pop(key) if _keepers else None
 
 
@@ -81,17 +81,17 @@ class _Keeper:
             most = 0 if self._is_closed else self._most
             num_surplus = max(len(self._waiting) - most, 0)
             surplus, self._waiting = self._waiting[:num_surplus], self._waiting[num_surplus:]
-        for each in surplus:
-            each.end()
+        for server in surplus:
+            server.end()
         return True
 
     def pop(self, key: tuple[object, ...]) -> Running | None:
         if not self._is_ours():
             return None
         with self._lock:
-            equal = [each for each in self._waiting if each.key == key]
-            for each in equal[-1:]:
-                self._waiting.remove(each)
+            equal = [server for server in self._waiting if server.key == key]
+            for server in equal[-1:]:
+                self._waiting.remove(server)
         if not equal or equal[-1].is_alive():
             return equal[-1] if equal else None
         equal[-1].end()
@@ -102,13 +102,13 @@ class _Keeper:
             self._is_closed = True
             waiting, self._waiting = self._waiting, []
         if self._is_ours():
-            for each in waiting:
-                each.end()
+            for server in waiting:
+                server.end()
 
     def _is_ours(self) -> bool:
-        """Whether this process is not a fork of the one that started the servers."""
+        """Whether this process, not one it was forked from, started the servers."""
         return os.getpid() == self._process_id
 
 
 _keepers: list[_Keeper] = []
-"""The contexts that are open, the innermost last."""
+"""The open contexts, the innermost last."""

@@ -1,7 +1,7 @@
-"""Landlock: the Linux security module by which a process restricts its own access to files.
+"""Landlock, the Linux security module that lets a process restrict its own file access.
 
-A ruleset names the rights that it handles; a process under it has each of these rights only below
-the paths of its rules. Children inherit the restriction, and nothing lifts it. See landlock(7).
+A ruleset lists the rights that it restricts. A process under it has these rights only below the
+paths of its rules. Children inherit the restriction, which cannot be lifted. See landlock(7).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_CHARACTER_DEVICE, _MAKE_BLOCK_DEVICE = 1 << 6, 1 << 11
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _RIGHTS_BY_VERSION = {1: (1 << 13) - 1, 2: 1 << 13, 3: _TRUNCATE, 5: _IOCTL_DEV}
-"""The rights that each version of the interface has added."""
+"""The rights added by each version of the interface."""
 _RIGHTS_OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL_DEV
 READ = READ_FILE | READ_DIR
 WRITE = ((1 << 16) - 1) & ~(EXECUTE | _MAKE_CHARACTER_DEVICE | _MAKE_BLOCK_DEVICE)
-"""All rights but those to execute files and to make devices."""
+"""All rights except executing files and creating devices."""
 _SCOPES = 0b11
-"""Abstract Unix sockets and signals, of processes outside of the restriction (version 6)."""
+"""Abstract Unix sockets and signals to processes outside the restriction (version 6)."""
 
 
 @functools.cache
 def version() -> int:
-    """Return the version of Landlock's interface, or 0 where the kernel does not offer it.
+    """Return the version of the Landlock interface, or 0 if the kernel does not offer it.
 
     >>> version() >= 0
     True
@@ -46,10 +46,10 @@ def restrict(rules: Iterable[tuple[str | os.PathLike[str], int]]) -> bool:
     """Restrict this thread and its future children to the rights of the rules.
 
     Args:
-        rules: pairs of a path and the rights below it. Paths that do not exist are skipped.
+        rules: Pairs of a path and the rights below it. Missing paths are skipped.
 
     Returns:
-        False where the kernel has no Landlock.
+        False if the kernel has no Landlock.
 
     Raises:
         OSError: The kernel refused a rule or the restriction.
@@ -74,9 +74,9 @@ def restrict(rules: Iterable[tuple[str | os.PathLike[str], int]]) -> bool:
 
 
 def forbid_new_privileges() -> None:
-    """Keep this process and its children from gaining privileges by executing a file.
+    """Prevent this process and its children from gaining privileges by executing a file.
 
-    The kernel demands it before a process without privileges may restrict itself.
+    The kernel requires this before an unprivileged process may restrict itself.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 

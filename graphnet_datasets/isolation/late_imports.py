@@ -1,7 +1,8 @@
-"""Modules that some jobs of a fork server import, and that it imports itself once one has.
+"""Imports that a fork server makes itself after one of its jobs needed them.
 
-What takes a second to import costs each forked job that second, and a server of jobs that never
-need it as much for nothing. Which jobs are to come nobody knows, so the first one tells.
+A module that takes a second to import would cost every forked job that second, or the server the
+same second for nothing. The server cannot know which jobs will come, so it waits for the first job
+that imports the module.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .reporting import Reporter
 
 
 class LateImports:
-    """Says to a server, by memory that it shares with its jobs, what they have imported.
+    """Reports a job's imports to its server through shared memory.
 
     >>> late = LateImports(["colorsys"])
     >>> late.note(["colorsys"])
@@ -33,7 +34,7 @@ class LateImports:
         self._is_used = mmap.mmap(-1, max(len(self._names), 1))
 
     def note(self, imported: Sequence[str]) -> None:
-        """Note what a job has imported; called in the job."""
+        """Record the modules that a job has imported. Called in the job."""
         for place, name in enumerate(self._names):
             if name in imported:
                 self._is_used[place] = 1
@@ -41,7 +42,7 @@ class LateImports:
     def watching(
         self, job: Callable[[dict[str, Any], Reporter, Path], None]
     ) -> Callable[[dict[str, Any], Reporter, Path], None]:
-        """Return a job that notes, once it ends, what it has imported."""
+        """Wrap a job so that it records its imports when it ends."""
         if not self._names:
             return job
 
@@ -54,11 +55,11 @@ class LateImports:
         return watched
 
     def follow(self) -> None:
-        """Import what a job has imported; called in the server, before the next one is forked."""
-        wanted = [name for place, name in enumerate(self._names) if self._is_used[place]]
-        missing = [name for name in wanted if name not in sys.modules]
+        """Import the modules that a job has imported. Called in the server before the next fork."""
+        names = [name for place, name in enumerate(self._names) if self._is_used[place]]
+        missing = [name for name in names if name not in sys.modules]
         if missing:
             with not_collecting():
                 for name in missing:
                     importlib.import_module(name)
-            gc.freeze()  # as all that was there before the first job
+            gc.freeze()  # as `serve` does for earlier imports

@@ -1,8 +1,8 @@
 """Start a worker module without importing anything from the working directory.
 
-`ForkServer` runs this file by its path with `-P`, since the package itself may be importable only
-from a directory of `IMPORT_PATH_VARIABLE`. These directories are appended to `sys.path`, so that no
-file in them replaces a module of Python or of an installed package.
+`ForkServer` runs this file by its path with `-P`, because the package itself may only be importable
+from a directory in `IMPORT_PATH_VARIABLE`. These directories are appended to `sys.path`, so that
+none of their files replaces a module of Python or of an installed package.
 """
 
 import os
@@ -10,11 +10,11 @@ import runpy
 import sys
 
 IMPORT_PATH_VARIABLE = "GRAPHNET_DATASETS_IMPORT_PATH"
-"""Directories to import from after all others, separated like those of PATH."""
+"""Directories to import from last, separated as in PATH."""
 
 
 def main() -> None:
-    """Run the module named by the first argument as `__main__` with the other arguments."""
+    """Run the module named by the first argument as `__main__` with the remaining arguments."""
     entries = os.environ.get(IMPORT_PATH_VARIABLE, "").split(os.pathsep)
     sys.path += [entry for entry in entries if entry and entry not in sys.path]
     del sys.argv[0]

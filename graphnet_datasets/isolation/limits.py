@@ -1,4 +1,4 @@
-"""What a job may use, and the setting of it inside the job's process."""
+"""Resource limits of a job, and their enforcement within the job's process."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ GIB = 2**30
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What one job may use before it is ended.
+    """Resource limits of a job.
 
-    `phase_timeouts_s` bounds the time between a job's report that it enters a phase and its next
-    such report; a phase without an entry has `default_timeout_s`. `memory_bytes` bounds the
-    anonymous and shared memory of the whole tree of processes; None means nine tenths of the
-    available memory at the start of the job. The first and the last `log_bytes // 2` of the
-    output of a job are kept. `file_bytes` bounds each file.
+    `phase_timeouts_s` limits the time from entering a phase to entering the next; other phases use
+    `default_timeout_s`. `memory_bytes` limits the anonymous and shared memory of the whole process
+    tree; None means nine tenths of the memory available when the job starts. The first and last
+    `log_bytes // 2` of a job's output are kept. `file_bytes` limits each file.
 
-    `is_memory_enforced` makes the limit hold inside each process as well (RLIMIT_DATA), so that an
-    allocation fails with an exception instead of the job being killed. GPU drivers map far more
-    memory than they use, so jobs on a GPU switch it off.
+    With `is_memory_enforced`, the memory limit also applies within each process (RLIMIT_DATA), so
+    that an allocation raises an exception before the job is killed. GPU drivers map far more memory
+    than they use, so GPU jobs disable it.
 
     >>> Limits(phase_timeouts_s={"compile": 60.0}).timeout_s("compile")
     60.0
@@ -59,22 +58,22 @@ class Limits:
 
     @property
     def tree_bytes(self) -> int:
-        """The memory that the tree of processes of a job may take."""
+        """The memory limit of a job's process tree."""
         if self.memory_bytes is not None:
             return self.memory_bytes
         return available_memory_bytes() * 9 // 10
 
     def timeout_s(self, phase: str) -> float:
-        """Return how many seconds a job may stay in `phase`."""
+        """Return the time limit of `phase` in seconds."""
         return self.phase_timeouts_s.get(phase, self.default_timeout_s)
 
 
 def apply_limits(*, memory_bytes: int | None, file_bytes: int) -> None:
-    """Set the limits of this process and of all that it starts.
+    """Set the limits of this process and of all processes that it starts.
 
-    `memory_bytes` counts from what the process has mapped already. No core is dumped: a crash is
-    a result here, and the dump of a process with a framework in it takes seconds. The kernel is
-    told to take this process first when memory runs out.
+    `memory_bytes` is in addition to the memory already mapped. Core dumps are disabled: crashes are
+    expected results here, and dumping a process with a framework takes seconds. If memory runs out,
+    the kernel kills this process first.
     """
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, file_bytes)

@@ -1,7 +1,8 @@
-"""What Linux offers to keep hold of a process and of all that it starts.
+"""Linux calls that track a process and all its descendants.
 
-A process that forks twice loses its parent and is handed to init, out of reach of a process group.
-A subreaper gets it instead, so that the tree below a subreaper can always be listed and killed.
+A process that forks twice loses its parent and passes to init, outside its process group. If an
+ancestor is a subreaper, the process passes to the subreaper instead, so the tree below a subreaper
+can always be listed and killed.
 """
 
 from __future__ import annotations
@@ -36,49 +37,50 @@ def become_subreaper() -> None:
 
 
 def cease_to_be_subreaper() -> None:
-    """Leave the orphans of this process's descendants to whoever is above it."""
+    """Let an ancestor adopt the orphans of this process's descendants."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
 
 def is_subreaper() -> bool:
-    """Tell whether this process is the new parent of orphans below it."""
+    """Return whether this process adopts orphaned descendants."""
     answer = ctypes.c_int()
     _prctl(_PR_GET_CHILD_SUBREAPER, ctypes.addressof(answer))
     return bool(answer.value)
 
 
 def give_up_raising_limits() -> None:
-    """Give up CAP_SYS_RESOURCE for this process and all that it starts, if it is root's.
+    """Drop CAP_SYS_RESOURCE in this process and all processes that it starts.
 
-    Without it no hard limit can be raised again.
+    Without this capability no hard limit can be raised again.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    with contextlib.suppress(OSError):  # who may not drop it does not have it
+    with contextlib.suppress(OSError):  # a process without the right to drop it does not have it
         _prctl(_PR_CAPBSET_DROP, _CAP_SYS_RESOURCE)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    # Effective, permitted and inheritable capabilities, the lower 32 of each and then the upper.
+    # Effective, permitted and inheritable capabilities: three lower words, then three upper words.
     sets = (ctypes.c_uint32 * 6)()
     if libc.capget(header, sets) == 0:
-        for which in range(3):
-            sets[which] &= ~(1 << _CAP_SYS_RESOURCE)
+        for index in range(3):
+            sets[index] &= ~(1 << _CAP_SYS_RESOURCE)
         libc.capset(header, sets)
 
 
 def give_up_capabilities() -> None:
-    """Give up root's capabilities for this process and all that it starts.
+    """Drop root's capabilities in this process and all processes that it starts.
 
-    Among others, `CAP_PERFMON` and `CAP_SYS_PTRACE` let a process read another one's environment.
+    For example, `CAP_PERFMON` and `CAP_SYS_PTRACE` allow reading the environment of another
+    process.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in range(64):
-        with contextlib.suppress(OSError):  # unknown to this kernel, or not held
+        with contextlib.suppress(OSError):  # unknown to this kernel, or not permitted
             _prctl(_PR_CAPBSET_DROP, capability)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     libc.capset(header, (ctypes.c_uint32 * 6)())
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when `parent` ends; ends at once if it already has."""
+    """Make the kernel kill this process when `parent` ends; exit now if it already ended."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -86,32 +88,32 @@ def die_with_parent(parent: int) -> None:
 
 def children(pid: int) -> list[int]:
     """Return the direct children of process `pid`, zombies included; [] if it is gone."""
-    found: list[int] = []
+    pids: list[int] = []
     with contextlib.suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
-            found += map(int, (task / "children").read_bytes().split())
-    return found
+            pids += map(int, (task / "children").read_bytes().split())
+    return pids
 
 
 def descendants(pid: int) -> list[int]:
-    """Return all processes below `pid`, nearest first.
+    """Return all processes below `pid`, parents before their children.
 
     >>> descendants(os.getpid()) == children(os.getpid()) or len(descendants(os.getpid())) > 0
     True
     """
-    found: list[int] = []
+    pids: list[int] = []
     pending = [pid]
     while pending:
         below = children(pending.pop())
-        found += below
+        pids += below
         pending += below
-    return found
+    return pids
 
 
 def memory_bytes(pid: int) -> int:
-    """Return the anonymous and shared memory that process `pid` holds, 0 if it is gone.
+    """Return the anonymous and shared memory of process `pid`, or 0 if it is gone.
 
-    File pages are left out: they are the libraries, which the kernel can drop at any time.
+    File pages, such as libraries, are excluded because the kernel can evict them at any time.
     """
     total_kib = 0
     with contextlib.suppress(OSError, ValueError):
@@ -122,9 +124,9 @@ def memory_bytes(pid: int) -> int:
 
 
 def proportional_memory_bytes(pid: int) -> int:
-    """Return `memory_bytes`, each page divided by the number of processes that share it.
+    """Return `memory_bytes` with each page divided by the number of processes that share it.
 
-    Takes milliseconds for a large process, where `memory_bytes` takes microseconds.
+    This takes milliseconds for a large process, while `memory_bytes` takes microseconds.
     """
     total_kib = 0
     with contextlib.suppress(OSError, ValueError):
@@ -135,7 +137,7 @@ def proportional_memory_bytes(pid: int) -> int:
 
 
 def available_memory_bytes() -> int:
-    """Return the memory that new processes can take, the limit of the control group included.
+    """Return the memory available to new processes, limited by the control group.
 
     >>> 0 < available_memory_bytes() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     True
@@ -145,7 +147,7 @@ def available_memory_bytes() -> int:
         for line in (_PROC / "meminfo").read_bytes().splitlines():
             if line.startswith(b"MemAvailable:"):
                 available = int(line.split()[1]) * 1024
-    with contextlib.suppress(OSError, ValueError):  # "max" without a limit
+    with contextlib.suppress(OSError, ValueError):  # the file contains "max" if there is no limit
         limit = int((_CONTROL_GROUP / "memory.max").read_bytes())
         used = int((_CONTROL_GROUP / "memory.current").read_bytes())
         available = min(available, max(limit - used, 0))
@@ -153,7 +155,7 @@ def available_memory_bytes() -> int:
 
 
 def data_bytes() -> int:
-    """Return the private writable memory that this process has mapped (VmData)."""
+    """Return the private writable memory mapped by this process (VmData)."""
     for line in (_PROC / "self" / "status").read_bytes().splitlines():
         if line.startswith(b"VmData:"):
             return int(line.split()[1]) * 1024
@@ -161,13 +163,13 @@ def data_bytes() -> int:
 
 
 def reset_peak_memory() -> None:
-    """Begin a new measurement of this process's peak resident memory (see `peak_memory_bytes`)."""
+    """Restart the measurement of peak resident memory (see `peak_memory_bytes`)."""
     with contextlib.suppress(OSError):
         (_PROC / "self" / "clear_refs").write_text("5")
 
 
 def peak_memory_bytes() -> int:
-    """Return the most memory that this process has had resident since the last reset.
+    """Return the peak resident memory of this process since the last reset.
 
     >>> peak_memory_bytes() > 2**20
     True
@@ -179,7 +181,7 @@ def peak_memory_bytes() -> int:
 
 
 def oom_kills() -> int:
-    """Return how many processes the kernel has killed because memory ran out."""
+    """Return the number of processes that the kernel has killed for lack of memory."""
     with contextlib.suppress(OSError, ValueError):
         for line in (_PROC / "vmstat").read_bytes().splitlines():
             if line.startswith(b"oom_kill "):
@@ -188,24 +190,25 @@ def oom_kills() -> int:
 
 
 def kill_descendants(timeout_s: float = 10.0) -> dict[int, int]:
-    """Kill and reap every process below this one; needs `become_subreaper` to reach them all.
+    """Kill and reap every process below this one; requires `become_subreaper` to reach them all.
 
-    All are stopped before the first is killed, so that none can fork in answer to a death.
+    All processes are stopped before any is killed, so that a process cannot react to a death by
+    forking.
 
     Returns:
-        The wait status of each direct child that was reaped, by process id.
+        The wait status of each reaped direct child, by process id.
     """
     me = os.getpid()
     reaped: dict[int, int] = {}
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        known: set[int] = set()
-        while new := set(descendants(me)) - known:
+        stopped: set[int] = set()
+        while new := set(descendants(me)) - stopped:
             for pid in new:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGSTOP)
-            known |= new
-        for pid in known:
+            stopped |= new
+        for pid in stopped:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         try:

@@ -1,10 +1,10 @@
-"""Processes of a job whose server was killed: handed to this process, told from its own, killed.
+"""Orphans of a killed fork server: adopted, recognised and killed by this process.
 
-A server holds on to all that its jobs start. A job that kills its server would set them free; so
-while servers run, this process is a subreaper, and what lost its server becomes its child. Which of
-its children those are is written on them: a server lowers a hard limit by one before its first job
-(`mark`), all below inherit it, whatever they execute, and raising it again takes a capability that
-jobs do not have. The children that this process started itself have its own limit.
+A server tracks all processes that its jobs start. A job that kills its server would free them, so
+while servers run, this process is a subreaper and adopts the orphans. A resource limit identifies
+them: a server lowers a hard limit by one before its first job (`mark`), and all descendants inherit
+it, whatever they execute. Raising it again requires a capability that jobs lack. Children that this
+process started itself keep the original limit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import time
 from .linux import become_subreaper, cease_to_be_subreaper, children, descendants, is_subreaper
 
 _MARKED = resource.RLIMIT_MSGQUEUE
-"""Bytes in POSIX message queues: a limit that nothing here comes near, so that one less is felt by
-nobody."""
+"""Bytes in POSIX message queues: a limit so high that lowering it by one has no effect."""
 
 _lock = threading.Lock()
 _servers: set[int] = set()
@@ -28,10 +27,10 @@ _was_subreaper = False
 
 
 def adopt_orphans_of(server: int) -> None:
-    """Have what is left of `server`, a child of this process, become a child of this process.
+    """Adopt the orphans of `server`, a child of this process, when it ends.
 
-    While any server is held the orphans of other programs that this process started come here too.
-    They are left alone.
+    While any server is registered, orphans of other programs that this process started also arrive
+    here. They are left alone.
     """
     global _was_subreaper
     with _lock:
@@ -42,7 +41,7 @@ def adopt_orphans_of(server: int) -> None:
 
 
 def kill_orphans_of(server: int, timeout_s: float = 10.0) -> None:
-    """Kill and reap what is left of `server`, which has ended, and hold it no more."""
+    """Kill and reap the orphans of `server`, which has ended, and unregister the server."""
     with _lock:
         if server not in _servers:
             return
@@ -56,35 +55,35 @@ def kill_orphans_of(server: int, timeout_s: float = 10.0) -> None:
 
 
 def mark() -> None:
-    """Mark this process, and so all that it will start, as one that belongs to a server."""
+    """Mark this process and its future descendants as belonging to a server."""
     _, hard = resource.getrlimit(_MARKED)
     lower = 2**20 if hard == resource.RLIM_INFINITY else max(hard - 1, 0)
     resource.setrlimit(_MARKED, (lower, lower))
 
 
 def _orphans() -> list[int]:
-    """Return the children of this process that have no server above them but bear its mark."""
+    """Return the marked children of this process that are not servers."""
     _, ours = resource.getrlimit(_MARKED)
-    found = []
+    pids = []
     for pid in children(os.getpid()):
         if pid not in _servers:
-            with contextlib.suppress(OSError):  # it is gone, or another user's
+            with contextlib.suppress(OSError):  # it is gone or belongs to another user
                 if resource.prlimit(pid, _MARKED)[1] != ours:
-                    found.append(pid)
-    return found
+                    pids.append(pid)
+    return pids
 
 
 def _kill_trees(roots: list[int]) -> None:
-    """Stop all processes of the trees, so that none can fork in answer to a death; then kill."""
-    known: set[int] = set()
-    while new := {*roots, *(pid for root in roots for pid in descendants(root))} - known:
+    """Kill the process trees, after stopping all processes so that none can fork meanwhile."""
+    stopped: set[int] = set()
+    while new := {*roots, *(pid for root in roots for pid in descendants(root))} - stopped:
         for pid in new:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGSTOP)
-        known |= new
-    for pid in known:
+        stopped |= new
+    for pid in stopped:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-    for pid in roots:  # by name: whatever else is a child here is somebody else's to wait for
+    for pid in roots:  # by id, because other children belong to other code
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)

@@ -1,7 +1,7 @@
-"""Stops all that a process has started, and lets it go on.
+"""Pausing and resuming all descendants of a process.
 
-Stopped processes take no processor until they are continued; killing one works as ever, so who
-keeps hold of a tree still does while it is stopped.
+Stopped processes use no processor time until they are resumed. They can still be killed, so the
+owner of the tree keeps control of it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from pathlib import Path
 from .linux import descendants
 
 _SETTLE_S = 0.2
-"""A process that is stopped goes on until the kernel has it at its next chance."""
+"""Time for the kernel to stop the processes after the signal."""
 
 
 def stop_descendants(pid: int) -> None:
-    """Stop every process below `pid`, which itself goes on, and wait until none is running."""
-    known: set[int] = set()
-    while new := set(descendants(pid)) - known:  # until none was started meanwhile
-        for each in new:
-            _signal(each, signal.SIGSTOP)
-        known |= new
+    """Stop every process below `pid`, but not `pid` itself, and wait until none is running."""
+    stopped: set[int] = set()
+    while new := set(descendants(pid)) - stopped:  # repeat until no new process has appeared
+        for child in new:
+            _signal(child, signal.SIGSTOP)
+        stopped |= new
     deadline_s = time.monotonic() + _SETTLE_S
-    while any(map(_is_running, known)) and time.monotonic() < deadline_s:
+    while any(map(_is_running, stopped)) and time.monotonic() < deadline_s:
         time.sleep(0.0005)
 
 
 def continue_descendants(pid: int) -> None:
-    """Let every process below `pid` go on."""
-    for each in descendants(pid):
-        _signal(each, signal.SIGCONT)
+    """Resume every process below `pid`."""
+    for child in descendants(pid):
+        _signal(child, signal.SIGCONT)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
@@ -43,7 +43,7 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 def _is_running(pid: int) -> bool:
     with contextlib.suppress(OSError, IndexError):
-        # The state stands behind the name, which may hold anything, in parentheses.
+        # The state follows the parenthesised name, which may itself contain parentheses.
         state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
         return state == b"R"
     return False

@@ -1,4 +1,4 @@
-"""Many jobs in fork servers of this machine, several at a time, with results as bytes."""
+"""Pools of fork servers that run many jobs in parallel on this machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .limits import Limits
 from .watch import Ending, Outcome
 
 RESULT_FILE = "result"
-"""What a job of a pool writes in its directory if it has more to hand over than messages."""
+"""The file in a job's directory for results that are too large for messages."""
 
 _POLL_S = 0.2
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What the workers of a pool are: the module that `ForkServer` is given, and its limits."""
+    """The configuration of a pool's workers: the `ForkServer` module and its limits."""
 
     module: str
     phases: tuple[str, ...]
@@ -34,13 +34,13 @@ class Work:
     is_confined: bool = True
 
     def server(self) -> ForkServer:
-        """Return a server for these workers, which is not started yet."""
+        """Return a new server for these workers, not yet started."""
         return ForkServer(self.module, environment=self.environment, is_confined=self.is_confined)
 
 
 @dataclasses.dataclass(frozen=True)
 class PoolJob:
-    """One job: a name for messages, the worker's payload as JSON, and the paths that it may use.
+    """A job: a name for messages, the worker's payload as JSON, and the paths that it may use.
 
     `reads` and `writes` are passed to `ForkServer.run`.
     """
@@ -53,7 +53,7 @@ class PoolJob:
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-    """A job that has ended: how, and the bytes of its result file, None where it wrote none."""
+    """A finished job: its outcome and the bytes of its result file, or None without a file."""
 
     job: PoolJob
     outcome: Outcome
@@ -61,12 +61,12 @@ class Finished:
 
     @property
     def is_success(self) -> bool:
-        """Whether the job returned."""
+        """Whether the job returned normally."""
         return self.outcome.ending is Ending.FINISHED
 
     @property
     def reason(self) -> str:
-        """Why a job did not return, in one line; "" if it did."""
+        """The reason why the job failed, in one line; "" if it succeeded."""
         if self.is_success:
             return ""
         error = self.outcome.error or {}
@@ -76,25 +76,25 @@ class Finished:
 
 
 class Pool(Protocol):
-    """Runs jobs somewhere and gives each as it ends."""
+    """Runs jobs and yields each result when it is ready."""
 
     def run(self, jobs: Iterable[PoolJob]) -> Iterator[Finished]:
-        """Yield each job once, in the order in which they end; no job's failure raises."""
+        """Yield each job once, in order of completion; failures of jobs are not raised."""
         ...
 
     def close(self) -> None:
-        """End all workers."""
+        """Stop all workers."""
         ...
 
 
 class LocalPool:
     """Runs jobs in processes of this machine, `num_workers` at a time.
 
-    Jobs are taken from the iterable as workers become free, and a worker waits while results are
-    not fetched, so neither need fit into memory.
+    Workers take jobs from the iterable when they become free and wait until their results are
+    consumed, so neither jobs nor results need to fit into memory.
 
     Raises:
-        RunError: from `run`, if a worker cannot be started at all, or the pool is closed.
+        RunError: From `run`, if no worker can be started or the pool is closed.
     """
 
     def __init__(self, work: Work, num_workers: int) -> None:
@@ -103,16 +103,16 @@ class LocalPool:
         self._is_closed = threading.Event()
 
     def run(self, jobs: Iterable[PoolJob]) -> Iterator[Finished]:
-        """Yield each job as it ends."""
+        """Yield each job when it ends."""
         waiting, lock = iter(jobs), threading.Lock()
-        done: queue.Queue[Finished | BaseException | None] = queue.Queue(2 * self._num_workers)
+        results: queue.Queue[Finished | BaseException | None] = queue.Queue(2 * self._num_workers)
         while len(self._servers) < self._num_workers:
             self._servers.append(self._work.server())
 
         def put(item: Finished | BaseException | None) -> None:
             while not self._is_closed.is_set():
                 with contextlib.suppress(queue.Full):
-                    done.put(item, timeout=_POLL_S)
+                    results.put(item, timeout=_POLL_S)
                     return
 
         def serve(server: ForkServer) -> None:
@@ -124,7 +124,7 @@ class LocalPool:
                         break
                     put(run_in(server, self._work, job))
                 put(None)
-            except BaseException as error:  # what ends a thread must not be lost with it
+            except BaseException as error:  # the consumer raises it
                 put(error)
 
         threads = [
@@ -134,22 +134,22 @@ class LocalPool:
             thread.start()
         try:
             for _ in threads:
-                while (item := self._take(done)) is not None:
+                while (item := self._take(results)) is not None:
                     if isinstance(item, BaseException):
                         raise item
                     yield item
-        except BaseException:  # Ctrl-C and a reader that stops early: nothing may run on
+        except BaseException:  # includes Ctrl-C and a closed generator: no worker may continue
             self.close()
             raise
         finally:
             for thread in threads:
                 while thread.is_alive():
                     thread.join(_POLL_S)
-                    if self._is_closed.is_set():  # it may just have started its server
+                    if self._is_closed.is_set():  # the thread may have just started its server
                         self.close()
 
     def close(self) -> None:
-        """End all workers, and with them what they are at; a `run` of another thread raises."""
+        """Stop all workers and their jobs; a concurrent `run` in another thread raises."""
         self._is_closed.set()
         if self._servers:
             with concurrent.futures.ThreadPoolExecutor(len(self._servers)) as threads:
@@ -165,7 +165,7 @@ class LocalPool:
 
 
 def run_in(server: ForkServer, work: Work, job: PoolJob) -> Finished:
-    """Run one job in a fork server and return how it ended, with its result file."""
+    """Run a job in a fork server and return its outcome and result file."""
     with server.directory() as directory:
         outcome = server.run(
             job.payload,
@@ -181,5 +181,5 @@ def run_in(server: ForkServer, work: Work, job: PoolJob) -> Finished:
 
 
 def num_processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster: for whoever hands jobs to one."""
+"""Connection to a Ray cluster."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .watch import Ending, Outcome
 
 
 def import_ray(purpose: str) -> Any:
-    """Return the module `ray`.
+    """Import and return `ray`.
 
     Raises:
-        MissingExtraError: it is not installed; the message begins with `purpose`.
+        MissingExtraError: Ray is not installed; the message begins with `purpose`.
     """
-    # Nothing of ours is sent anywhere because a run uses Ray.
+    # Disable Ray's usage statistics.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -27,13 +27,13 @@ def import_ray(purpose: str) -> Any:
 
 
 def connect(ray: Any) -> bool:
-    """Connect to a cluster; return whether it was started by this call.
+    """Connect to a cluster and return whether this call started it.
 
-    Takes the cluster that this process is connected to, else the one that `RAY_ADDRESS` names or
-    that runs on this machine, else starts one of this machine alone.
+    Uses the current connection, else the cluster at `RAY_ADDRESS` or on this machine, else starts a
+    cluster on this machine alone.
 
     Raises:
-        RunError: `RAY_ADDRESS` is set and there is no cluster.
+        RunError: `RAY_ADDRESS` is set but the cluster is not available.
     """
     if ray.is_initialized():
         return False
@@ -50,7 +50,7 @@ def connect(ray: Any) -> bool:
 
 
 def lost_outcome(phase: str, message: str, error: Exception) -> Outcome:
-    """Return how a job ended whose worker was lost: nothing is known but what Ray says of it."""
+    """Return the outcome of a job whose worker was lost, which contains only Ray's error."""
     lines = str(error).strip().splitlines()
     said = lines[0] if lines else type(error).__name__
     return Outcome(

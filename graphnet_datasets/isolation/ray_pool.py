@@ -1,4 +1,4 @@
-"""Many jobs on a Ray cluster: the same workers as `LocalPool`, on any of its nodes."""
+"""Pools on a Ray cluster: the workers of `LocalPool` on any node."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .ray_cluster import connect, import_ray, lost_outcome
 from .watch import Ending, Outcome
 
 START_TIMEOUT_S = 300.0
-"""Seconds to wait for the first worker, and for one that replaces a lost one."""
+"""Seconds to wait for the first worker or for the replacement of a lost worker."""
 MAX_ATTEMPTS = 2
 _CLOSE_TIMEOUT_S = 10.0
 _log = logging.getLogger("graphnet_datasets")
 
 
 class PoolWorker:
-    """Holds one processor and a fork server; made into a Ray actor by `RayPool`."""
+    """A fork server on one processor; `RayPool` turns this class into a Ray actor."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -41,24 +41,24 @@ class PoolWorker:
         return json.dumps(dataclasses.asdict(finished.outcome)), finished.result
 
     def close(self) -> None:
-        """End the fork server and what it is at."""
+        """Stop the fork server and its job."""
         self._server.close()
 
 
 class RayPool:
-    """Runs jobs on the processors of a Ray cluster, one at a time on each.
+    """Runs one job at a time on each processor of a Ray cluster.
 
-    A worker that is lost, with its node or by itself, is replaced and its job run once more; a job
-    that loses two workers ends as a crash whose error has the type `WorkerLost`. Paths in payloads
-    are those of the nodes: trees to read must lie on a file system that all of them share.
+    If a worker or its node is lost, the worker is replaced and its job runs again. If the job loses
+    a second worker, it ends as a crash with an error of type `WorkerLost`. Paths in payloads refer
+    to the nodes, so input trees must be on a shared file system.
 
     Args:
-        work: what the workers are.
-        num_workers: how many at most; None takes every processor of the cluster.
+        work: The configuration of the workers.
+        num_workers: Maximum number of workers; None uses every processor of the cluster.
 
     Raises:
         MissingExtraError: Ray is not installed.
-        RunError: there is no cluster, no worker can be started on it, or a node has another
+        RunError: No cluster is available, no worker can be started on it, or a node has another
             version of this library.
     """
 
@@ -76,12 +76,12 @@ class RayPool:
             raise RunError("The Ray cluster offers no processor. Add a node to it.")
 
     def run(self, jobs: Iterable[PoolJob]) -> Iterator[Finished]:
-        """Yield each job as it ends; the workers stay for a later run."""
+        """Yield each job when it ends; the workers remain for a later run."""
         busy: dict[Any, tuple[Any, PoolJob, int]] = {}
         try:
             yield from self._run(iter(jobs), busy)
         finally:
-            for actor, _, _ in busy.values():  # of a reader that stops early
+            for actor, _, _ in busy.values():  # the consumer stopped early
                 self._kill(actor)
 
     def _run(
@@ -95,9 +95,9 @@ class RayPool:
             if waiting:
                 self._start(num_wanted - len(self._actors))
             while idle and waiting:
-                actor, (each, attempt) = idle.popleft(), waiting
-                answer = actor.run.remote(json.dumps(dataclasses.asdict(each)))
-                busy[answer] = actor, each, attempt
+                actor, (job, attempt) = idle.popleft(), waiting
+                answer = actor.run.remote(json.dumps(dataclasses.asdict(job)))
+                busy[answer] = actor, job, attempt
                 waiting = _next(again, fresh)
             if not busy and not waiting:
                 return
@@ -117,30 +117,30 @@ class RayPool:
                     if not (starting or idle or busy):
                         raise RunError("No worker can be started on the Ray cluster; see its logs.")
                     continue
-                actor, each, attempt = busy.pop(answer)
+                actor, job, attempt = busy.pop(answer)
                 try:
                     outcome, result = ray.get(answer)
                 except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
-                    _log.warning("A worker was lost at `%s`; starting another.", each.name)
+                    _log.warning("A worker was lost at `%s`; starting another.", job.name)
                     self._actors.discard(actor)
                     if attempt < MAX_ATTEMPTS:
-                        again.append((each, attempt + 1))
+                        again.append((job, attempt + 1))
                     else:
                         message = f"{attempt} workers were lost while they ran this job"
                         lost = lost_outcome(self._work.phases[0], message, error)
-                        yield Finished(each, lost, None)
+                        yield Finished(job, lost, None)
                 else:
                     idle.append(actor)
-                    yield Finished(each, _read_outcome(outcome), result)
+                    yield Finished(job, _read_outcome(outcome), result)
 
     def close(self) -> None:
-        """End all workers with what they are at, and the cluster if it was started here."""
+        """Stop all workers and their jobs, and the cluster if this pool started it."""
         ray = self._ray
         if not ray.is_initialized():
             return
         with contextlib.suppress(ray.exceptions.RayError):
-            # One that is at a job, or waits for a processor, would not hear of it. Killing it is
-            # enough: its fork server ends with it.
+            # Busy and starting workers cannot process `close`. They are killed below, which also
+            # ends their fork servers.
             ended = [actor.close.remote() for actor in self._idle]
             if ended:
                 ray.wait(ended, num_returns=len(ended), timeout=_CLOSE_TIMEOUT_S)

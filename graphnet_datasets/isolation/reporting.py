@@ -1,6 +1,6 @@
-"""Messages from a job to its parent: JSON objects, one a line, on a pipe of their own.
+"""Messages from a job to its parent: one JSON object per line on a dedicated pipe.
 
-The reader trusts nothing: a job can write any bytes to its end of the pipe.
+The reader validates everything, because a job can write any bytes to its end of the pipe.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ MAX_TEXT_LENGTH = 20_000
 
 
 class Reporter:
-    """The job's end of the pipe. `stamps`, if given, are for moments that the kernel is to note.
+    """The job's end of the pipe. `stamps`, if present, sends moments that the kernel timestamps.
 
-    Each line begins with `key`, which is nowhere but in here: whoever finds the pipe among the open
-    files cannot write messages into it. What `send` is made of is held from the start, so that code
-    which replaces `json.dumps` or `os.write` later changes no message.
+    Each line begins with the secret `key`, so code that finds the pipe among the open files cannot
+    forge messages. `send` binds its functions at creation, so code that replaces `json.dumps` or
+    `os.write` later cannot change messages.
 
     >>> import os
     >>> read_end, write_end = os.pipe()
@@ -42,24 +42,24 @@ class Reporter:
         self._send = send
 
     def enter(self, phase: str) -> None:
-        """Say that the job enters `phase`, which starts that phase's timeout."""
+        """Report that the job enters `phase`, which starts that phase's timeout."""
         if self.stamps is not None:
             self.stamps.send(self.stamps.encode(PHASE_PREFIX + phase))
         self._send({"phase": phase})
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send an object that JSON can hold; infinities and NaN are written as Python's json does.
+        """Send an object as JSON; infinities and NaN are written as in Python's `json`.
 
         Raises:
-            TypeError: the object holds something that JSON cannot.
+            TypeError: JSON cannot represent the object.
         """
         self._send(message)
 
 
 class MessageReader:
-    """Turns the bytes of a pipe into messages; `problem` says what was wrong with them, if it was.
+    """Parses messages from the bytes of a pipe; `problem` describes malformed input.
 
-    A line that does not begin with `key` is not a message.
+    Lines that do not begin with `key` are not messages.
 
     >>> reader = MessageReader()
     >>> reader.feed(b'{"phase": "lo')
@@ -76,7 +76,7 @@ class MessageReader:
         self.problem: str | None = None
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        """Take in `data` and return the messages that are complete; none after a problem."""
+        """Parse `data` and return the complete messages; returns no messages after a problem."""
         messages: list[dict[str, Any]] = []
         if self.problem:
             return messages
@@ -98,7 +98,7 @@ class MessageReader:
 
 
 class LogKeeper:
-    """Keeps the first and the last half of `limit` bytes of what a job printed.
+    """Keeps the beginning and end of a job's output, `limit` bytes in all.
 
     >>> keeper = LogKeeper(8)
     >>> keeper.feed(b"0123456789")
@@ -113,7 +113,7 @@ class LogKeeper:
         self.num_bytes = 0
 
     def feed(self, data: bytes) -> None:
-        """Take in what was printed."""
+        """Add output."""
         self.num_bytes += len(data)
         room = self._half - len(self._head)
         if room > 0:
@@ -123,14 +123,14 @@ class LogKeeper:
         del self._tail[: -self._half]
 
     def text(self) -> str:
-        """Return what was kept, with a line that says how much was not."""
+        """Return the kept output, with a line that states how much is missing."""
         left_out = self.num_bytes - len(self._head) - len(self._tail)
         middle = f"\n[... {left_out} bytes left out ...]\n" if left_out else ""
         return self._head.decode(errors="replace") + middle + self._tail.decode(errors="replace")
 
 
 def describe_error(error: BaseException) -> dict[str, str]:
-    """Return the type and text of an exception whose own methods may fail.
+    """Return the type and message of an exception, even if its own methods fail.
 
     >>> describe_error(ValueError("too long"))
     {'type': 'ValueError', 'message': 'too long'}

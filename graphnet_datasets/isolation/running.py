@@ -1,4 +1,4 @@
-"""A fork server that runs: its process, the connection to it, its directory, and its end."""
+"""A running fork server: its process, connection, directory and shutdown."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .watch import KILL_GRACE_S
 
 @dataclasses.dataclass(eq=False)
 class Running:
-    """A server's process, this end of its connection, and the directory of all its jobs.
+    """A server's process, the client end of its connection, and the directory of its jobs.
 
-    `key` says how it was started. `lock` is held where `control` is closed or duplicated.
+    `key` identifies how the server was started. Closing or duplicating `control` requires `lock`.
     """
 
     process: subprocess.Popen[bytes]
@@ -37,15 +37,16 @@ class Running:
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     def is_alive(self) -> bool:
-        """Whether its process has not ended."""
+        """Whether the server's process is running."""
         return self.process.poll() is None
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[socket.socket]:
-        """Hold the server for a job, and give a connection that stays open whoever closes it.
+        """Reserve the server for a job and yield a duplicate of its connection, which `end` cannot
+        close.
 
         Raises:
-            OSError: it was closed, or is somebody else's by now.
+            OSError: The server was closed or handed over to another owner.
         """
         with self.lock:
             if self.is_handed_over:
@@ -60,9 +61,9 @@ class Running:
                 self.num_jobs -= 1
 
     def hand_over(self) -> Self | None:
-        """Return the same server for another owner; None if it is at work or does not run.
+        """Return the server for another owner, or None if it is busy or not running.
 
-        This object is good for nothing then.
+        This object must not be used afterwards.
         """
         with self.lock:
             if self.num_jobs or not self.is_ready or self.is_handed_over or not self.is_alive():
@@ -71,14 +72,14 @@ class Running:
             return dataclasses.replace(self, is_handed_over=False, lock=threading.Lock())
 
     def end(self) -> None:
-        """End the server: it sees the connection end, kills its job and goes.
+        """Stop the server: it sees the end of the connection, kills its job and exits.
 
-        So does who waits for a job or for the start, in another thread. Closing alone would tell
-        nobody: a socket that is closed while it is waited for leaves the selector without a word.
+        Threads that wait for a job or for the start also return. `close` alone would not wake them,
+        because a selector does not report a socket that is closed while it waits.
         """
-        with contextlib.suppress(OSError):  # the server has gone before
+        with contextlib.suppress(OSError):  # the server has already ended
             self.control.shutdown(socket.SHUT_RDWR)
-        if not self.is_ready:  # it has no job yet, and hears nothing until its imports are done
+        if not self.is_ready:  # it has no job yet and reads no messages before its imports end
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         if not self._has_ended_within(KILL_GRACE_S):
@@ -90,12 +91,12 @@ class Running:
         remove_tree(self.session)
 
     def _has_ended_within(self, time_s: float) -> bool:
-        """Wait for the process, and notice its end at once: `Popen.wait` looks every 50 ms."""
+        """Wait for the process and return as soon as it ends; `Popen.wait` polls every 50 ms."""
         if self.process.poll() is not None:
             return True
         try:
             ended = os.pidfd_open(self.process.pid)
-        except ProcessLookupError:  # another thread has waited for it
+        except ProcessLookupError:  # another thread has reaped it
             return True
         try:
             poller = select.poll()

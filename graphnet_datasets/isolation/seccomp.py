@@ -1,7 +1,7 @@
 """A seccomp filter that refuses system calls which no job needs.
 
-The filter is a program of the classic Berkeley packet filter that the kernel runs at each system
-call. A refused call fails with EPERM. See seccomp(2).
+The filter is a classic Berkeley packet filter program that the kernel runs on each system call. A
+refused call fails with EPERM. See seccomp(2).
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ _CALLS = {
         "quotactl": 60, "open_by_handle_at": 265, "name_to_handle_at": 264, "vhangup": 58,
     },
 }  # fmt: skip
-"""The refused system calls by architecture, with their numbers."""
+"""The refused system calls and their numbers, by architecture."""
 _SOCKET_CALL = {"x86_64": 41, "aarch64": 198}
 _CLONE_CALL = {"x86_64": 56, "aarch64": 220}
 _CLONE3_CALL = 435
 _NAMESPACE_FLAGS = 0x7E020000
-"""The flags of `clone` that make namespaces, in which a process may have more capabilities."""
+"""The flags of `clone` that create namespaces, in which a process can gain capabilities."""
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def is_supported() -> bool:
-    """Return whether this machine's architecture has a filter.
+    """Return whether a filter exists for this machine's architecture.
 
     >>> isinstance(is_supported(), bool)
     True
@@ -77,10 +77,10 @@ def is_supported() -> bool:
 
 
 def restrict_calls(*, has_unix_sockets: bool) -> bool:
-    """Refuse the listed system calls, raw sockets and, by choice, Unix sockets from now on.
+    """Refuse the listed system calls, raw sockets and optionally Unix sockets from now on.
 
     Returns:
-        False where the kernel or the architecture has no filter.
+        False if the kernel or the architecture does not support the filter.
     """
     if not is_supported():
         return False
@@ -93,7 +93,7 @@ def restrict_calls(*, has_unix_sockets: bool) -> bool:
 
 
 def _program(machine: str, has_unix_sockets: bool) -> bytes:
-    """Return the filter for an architecture; calls of any other architecture are refused."""
+    """Return the filter for an architecture; calls from any other architecture are refused."""
     refuse, allow = (_RETURN, 0, 0, _REFUSE), (_RETURN, 0, 0, _ALLOW)
     lines = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, _AUDIT_ARCHITECTURE[machine]), refuse]
     lines.append((_LOAD, 0, 0, _NUMBER))
@@ -101,7 +101,8 @@ def _program(machine: str, has_unix_sockets: bool) -> bytes:
         lines += [(_ANY_BIT, 0, 1, _X32_BIT), refuse]
     for number in _CALLS[machine].values():
         lines += [(_EQUAL, 0, 1, number), refuse]
-    # Its flags are in memory, which a filter cannot read. The C library falls back to `clone`.
+    # The flags of `clone3` are in memory, which a filter cannot read. Without `clone3`, the C
+    # library uses `clone`.
     lines += [(_EQUAL, 0, 1, _CLONE3_CALL), (_RETURN, 0, 0, _MISSING)]
     lines += [(_EQUAL, 0, 4, _CLONE_CALL[machine]), (_LOAD, 0, 0, _FIRST)]
     lines += [(_ANY_BIT, 0, 1, _NAMESPACE_FLAGS), refuse, allow]
@@ -109,7 +110,7 @@ def _program(machine: str, has_unix_sockets: bool) -> bytes:
     families = [_AF_PACKET, _AF_VSOCK] + ([] if has_unix_sockets else [_AF_UNIX])
     for family in families:
         lines += [(_EQUAL, 0, 1, family), refuse]
-    # Netlink sockets are raw by type and harmless: the C library lists interfaces by them.
+    # Netlink sockets are raw by type but harmless; the C library uses them to list interfaces.
     lines += [(_EQUAL, 2, 0, _AF_INET), (_EQUAL, 1, 0, _AF_INET6), allow]
     lines += [(_LOAD, 0, 0, _SECOND), (_AND, 0, 0, _SOCK_TYPE_MASK)]
     lines += [(_EQUAL, 0, 1, _SOCK_RAW), refuse, allow]

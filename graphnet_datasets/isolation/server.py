@@ -1,9 +1,9 @@
 """The fork server: imports a framework once, then forks one process for each job.
 
-It never touches a device and runs nothing of a job itself. It is the subreaper of its jobs, so all
-that a job starts stays below it, however often it forks, and is killed with the job. When its
-parent ends, by whatever means, it kills the job under way and ends too. What a job that kills it
-leaves behind is its parent's to find (`orphans`).
+The server never touches a device or runs a job's code. It is the subreaper of its jobs, so every
+process that a job starts stays below it and is killed with the job. When its parent ends, it kills
+the current job and exits. If a job kills the server, the server's parent handles the orphans
+(`orphans`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .reporting import Reporter, describe_error
 from .stamps import StampSender
 
 Job = Callable[[dict[str, Any], Reporter, Path], None]
-"""A job: takes its payload, the way to report and an empty directory of its own."""
+"""A job: a function of the payload, the reporter and an empty directory of its own."""
 
 MAX_CONTROL_BYTES = 65536
 POLL_INTERVAL_MS = 50
@@ -55,11 +55,11 @@ class _ParentGoneError(Exception):
 
 
 def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
-    """Serve jobs to the process that started this one; once that process ends, so does this one.
+    """Serve jobs to the process that started this one, and exit when that process ends.
 
-    For the `__main__` of a module that `ForkServer` is given: it imports what all jobs need, then
-    calls this with the function that each job runs. The modules `seldom` are those that some jobs
-    import besides: after the first job that did, they are there for the next ones too.
+    Call this in the `__main__` of a module for `ForkServer`, after importing everything that all
+    jobs need. Only some jobs import the modules in `seldom`: the server imports such a module after
+    the first job that did.
     """
     late = LateImports(seldom)
     control = socket.socket(fileno=int(sys.argv[1]))
@@ -68,11 +68,12 @@ def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     become_subreaper()
     mark()
-    # Some libraries keep a thread of their own. Theirs survive a fork by handlers of their own,
-    # and none of ours runs here.
+    # Some libraries keep their own threads, which survive a fork through the libraries' own
+    # handlers. This server runs no threads itself.
     warnings.filterwarnings("ignore", message=".*multi-threaded, use of fork", append=False)
-    # The collector of a job would otherwise write to, and so copy, every shared page. It does not
-    # run before: imports leave little garbage, and to look for it takes longer than a small job.
+    # A job's garbage collector would otherwise write to, and so copy, every shared page. Collecting
+    # before the freeze is not worthwhile: imports leave little garbage, and a collection takes
+    # longer than a small job.
     gc.freeze()
     parent_fd = os.pidfd_open(os.getppid())
     try:
@@ -83,7 +84,7 @@ def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
         if os.environ.get(CONFINED_VARIABLE):
             layers = available_layers()
             ready["missing_layers"] = [name for name, is_there in layers.items() if not is_there]
-            software_rules()  # before the first fork, so that each job has them
+            software_rules()  # before the first fork, so that all jobs share them
         _send(control, ready)
         while True:
             _wait([control.fileno()], parent_fd, None)
@@ -98,9 +99,9 @@ def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
 
 
 def _leave() -> NoReturn:
-    """End this process as Python would, but for taking apart all that was imported.
+    """Exit like Python, but without tearing down the imported modules.
 
-    With torch that is half a second of processor time, and nobody looks at what is left.
+    With torch, the teardown takes half a second of processor time and has no effect.
     """
     with contextlib.suppress(Exception):
         atexit._run_exitfuncs()
@@ -132,7 +133,7 @@ def _run(
             if control.fileno() in ready:
                 message, _ = _receive(control)
                 cause = str(message.get("kill", ""))
-                # Nothing runs meanwhile, and looking after it would disturb what does.
+                # While the job is paused nothing runs, and monitoring would disturb other work.
                 is_still = bool(message.get("is_still", is_still))
                 continue
             if is_still:
@@ -144,13 +145,13 @@ def _run(
                 cause = "processes"
             elif (
                 used > request["tree_bytes"]
-                # Pages that a fork shares with its parent were counted for both.
+                # `used` counts pages shared by forks more than once.
                 and sum(map(proportional_memory_bytes, tree)) - inherited > request["tree_bytes"]
             ):
                 cause = "memory"
     finally:
         os.close(worker_fd)
-    # The dead hold no memory: the job, unless it was stopped, and children it did not wait for.
+    # Dead processes use no memory, such as the job itself and children it did not wait for.
     leftovers = sum(memory_bytes(pid) > 0 for pid in descendants(server))
     status = kill_descendants().get(worker)
     return {
@@ -162,7 +163,7 @@ def _run(
 
 
 def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) -> NoReturn:
-    """Turn this fresh copy of the server into the job, run it and end."""
+    """Turn this new fork of the server into the job, run it and exit."""
     code = 1
     try:
         result_fd, log_fd, stamp_fd = fds
@@ -205,8 +206,8 @@ def _become_job(request: dict[str, Any], fds: list[int], server: int, job: Job) 
 def _stay_in(directory: Path, environment: Mapping[str, str]) -> None:
     """Point the home, temporary and cache directories of this job into its own directory.
 
-    It may write nowhere else, and some compilers fail where they cannot. Variables that the job's
-    caller has set are kept.
+    The job can write nowhere else, and some compilers fail if they cannot write. Variables set by
+    the job's caller are preserved.
     """
     place = directory / TEMPORARY_FOLDER
     place.mkdir(exist_ok=True)
@@ -216,7 +217,7 @@ def _stay_in(directory: Path, environment: Mapping[str, str]) -> None:
 
 
 def _wait(fds: list[int], parent_fd: int, timeout_ms: int | None) -> set[int]:
-    """Wait until one of `fds` is readable or the time is over; raise if the parent has ended."""
+    """Wait until one of `fds` is readable or the timeout expires; raise if the parent has ended."""
     poller = select.poll()
     for fd in (*fds, parent_fd):
         poller.register(fd, select.POLLIN)

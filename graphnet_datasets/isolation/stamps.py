@@ -1,9 +1,8 @@
-"""Moments in a job that the kernel notes: the job says when, the kernel's clock says what time.
+"""Moments in a job, timestamped by the kernel.
 
 A job runs code that may replace every clock and every variable in its process. So it sends a short
-datagram at the moment in question, and the kernel puts its own time on it while it is being sent
-(SO_TIMESTAMPNS). The parent reads it later, whenever it gets to it: a busy machine delays the
-reading, not the time.
+datagram at each moment, which the kernel timestamps on sending (SO_TIMESTAMPNS). The parent reads
+the datagrams later; a busy machine delays the reading but does not change the timestamps.
 """
 
 from __future__ import annotations
@@ -20,56 +19,56 @@ _SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35)  # missing in `socket` b
 _TIMESPEC = struct.Struct("@qq")
 _MAX_DATAGRAM_BYTES = 256
 _BUFFER_BYTES = 2**22
-"""Asked for; the kernel gives at most its `net.core.wmem_max`, about 500 datagrams."""
+"""Requested size; the kernel grants at most its `net.core.wmem_max`, about 500 datagrams."""
 _ROOM_SHARE = 0.5
 _POLL_S = 0.001
 _MAX_WAIT_S = 5.0
 MAX_STAMPS = 2_000_000
 
 PHASE_PREFIX = "phase "
-"""Begins the label of the stamp with which a job enters a phase."""
+"""Prefix of the stamp that marks the start of a phase."""
 
 
 class Stamp(NamedTuple):
-    """What a job said, and when, in nanoseconds of the clock that the reader used."""
+    """A label sent by a job and its time in nanoseconds of the reader's clock."""
 
     label: str
     at_ns: int
 
 
 def stamp_sockets() -> tuple[socket.socket, socket.socket]:
-    """Return the parent's and the job's end of a socket whose datagrams the kernel stamps."""
+    """Return the parent's and the job's end of a socket whose datagrams the kernel timestamps."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
-    with contextlib.suppress(OSError):  # the reader's own clock is left, see `StampReader`
+    with contextlib.suppress(OSError):  # the fallback is the reader's clock, see `StampReader`
         ours.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
     return ours, theirs
 
 
 class StampSender:
-    """The job's end. `key` stands before each label, so that nothing else written there counts.
+    """The job's end. `key` precedes each label, so that forged datagrams are ignored.
 
-    What it is made of is held from the start, as in `Reporter`.
+    Its functions are bound at creation, as in `Reporter`.
     """
 
     def __init__(self, fd: int, key: str = "") -> None:
-        held = socket.socket(fileno=fd)
-        held.setblocking(True)
-        self._socket = held
-        self.send = held.send
+        sender = socket.socket(fileno=fd)
+        sender.setblocking(True)
+        self._socket = sender
+        self.send = sender.send
         self._prefix = key.encode()
-        self._room = int(_ROOM_SHARE * held.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF))
+        self._room = int(_ROOM_SHARE * sender.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF))
 
     def encode(self, label: str) -> bytes:
-        """Return the datagram of a label, for `send`; made beforehand, it costs no time then.
+        """Encode a label in advance as a datagram for `send`, to save time at that moment.
 
-        A label has at most 128 characters of ASCII.
+        A label has at most 128 ASCII characters.
         """
         return self._prefix + label.encode()
 
     def wait_for_room(self) -> None:
-        """Wait until the parent has read most of what was sent, so that no `send` has to wait."""
+        """Wait until the parent has read most datagrams, so that `send` does not block."""
         deadline_s = time.monotonic() + _MAX_WAIT_S
         while self._num_unread_bytes() > self._room and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
@@ -84,10 +83,10 @@ class StampSender:
 
 
 class StampReader:
-    """The parent's end; `problem` says what was wrong with a datagram, if something was.
+    """The parent's end; `problem` describes a malformed datagram.
 
-    `is_kernel_time` turns false where the kernel stamps nothing: then the time is that at which the
-    reader got to it.
+    If the kernel does not timestamp datagrams, `is_kernel_time` becomes false and times are those
+    of reading.
 
     >>> ours, theirs = stamp_sockets()
     >>> sender, reader = StampSender(theirs.detach()), StampReader(ours)
@@ -109,7 +108,7 @@ class StampReader:
         self.is_kernel_time = True
 
     def drain(self) -> int:
-        """Read what there is, and return how many stamps were read."""
+        """Read all pending datagrams and return the number of new stamps."""
         num_before = len(self.stamps)
         while self.problem is None:
             try:

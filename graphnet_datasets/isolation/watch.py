@@ -1,4 +1,4 @@
-"""How a job ends, told from what its pipes and its server say."""
+"""Monitoring of a job: its outcome, from its pipes and the messages of its server."""
 
 from __future__ import annotations
 
@@ -21,42 +21,43 @@ from .server import MAX_CONTROL_BYTES
 from .stamps import Stamp, StampReader
 
 KILL_GRACE_S = 20.0
-"""Seconds that a server has to kill a job before it is given up itself."""
+"""Seconds that a server has to kill a job before the server itself is abandoned."""
 _READ_BYTES = 2**20
 _STAMPS_S, _IDLE_S = 0.02, 0.25
-"""How often stamps are read: while they come, and while none do. The job waits when 500 are unread,
-and waking up for each would disturb what is timed."""
+"""Intervals for reading stamps: while stamps arrive, and while none do. The job blocks when 500
+stamps are unread, but waking up for each stamp would disturb the timing.
+"""
 
 
 class Ending(enum.StrEnum):
-    """How a job ended."""
+    """The way a job ended."""
 
     FINISHED = "finished"
-    """It returned."""
+    """The job returned."""
     ERROR = "error"
-    """It raised; `Outcome.error` says what."""
+    """The job raised an exception, described in `Outcome.error`."""
     CRASH = "crash"
-    """Its process ended on its own without a word: a signal, or an exit that was not ours."""
+    """The process ended without a report: by a signal or an unexpected exit."""
     TIMEOUT = "timeout"
-    """It stayed in a phase for longer than that phase may take."""
+    """The job exceeded the time limit of a phase."""
     OUT_OF_MEMORY = "out_of_memory"
-    """It took more memory than it may, or the kernel killed it because memory ran out."""
+    """The job exceeded its memory limit, or the kernel killed it for lack of memory."""
     TOO_MANY_PROCESSES = "too_many_processes"
-    """It had more processes at once than it may."""
+    """The job exceeded its limit of simultaneous processes."""
     PROTOCOL = "protocol"
-    """It wrote something to its result pipe that is not a message."""
+    """The job wrote invalid data to its result pipe."""
 
 
 @dataclasses.dataclass
 class Outcome:
-    """How one job ended and what it said.
+    """The outcome of a job and its messages.
 
-    `phase` is the phase it ended in; `phase_s` holds the seconds spent in each. `exit_code` is
-    negative for a signal and None if it is not known. `error` has the keys `type` and `message`.
-    `num_leftovers` counts the processes that were alive below the job's own when it ended, and were
-    killed with it. `message_phases` has the phase in which each message came. `stamps` are the
-    moments that the job had noted, by the kernel where `is_kernel_time`. `pauses` are times, by the
-    monotonic clock, in which it was stopped by whoever ran it, which no other figure counts.
+    `phase` is the last phase; `phase_s` contains the seconds spent in each phase. `exit_code` is
+    negative for a signal and None if unknown. `error` has the keys `type` and `message`.
+    `num_leftovers` counts descendants that were alive when the job ended and were killed with it.
+    `message_phases` contains the phase of each message. `stamps` are the moments sent by the job,
+    timestamped by the kernel if `is_kernel_time`. `pauses` are intervals of the monotonic clock in
+    which the caller paused the job; all other times exclude them.
     """
 
     ending: Ending
@@ -76,9 +77,10 @@ class Outcome:
     pauses: list[tuple[float, float]] = dataclasses.field(default_factory=list)
 
     def merged(self) -> dict[str, Any]:
-        """Return all messages as one object; of one phase the later ones win.
+        """Merge all messages into one object; within a phase, later values win.
 
-        What was said in an earlier phase stands: code that came in later cannot take it back.
+        Values from earlier phases take precedence: code that runs in a later phase cannot change
+        them.
         """
         merged: dict[str, Any] = {}
         said_in: dict[str, str] = {}
@@ -91,7 +93,7 @@ class Outcome:
 
 
 class Watch:
-    """Follows one job until it has ended."""
+    """Monitors a job until it ends."""
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class Watch:
         self._on_phase(self._phase)
 
     def watch(self) -> Outcome:
-        """Return once the job and all that it started are gone."""
+        """Return when the job and all its processes have ended."""
         exited: dict[str, Any] | None = None
         with selectors.DefaultSelector() as selector:
             for source in (self._control, self._result_fd, self._log_fd):
@@ -141,7 +143,7 @@ class Watch:
                 self._read_stamps()
                 self._enforce()
         while self._read_pipe(self._result_fd) or self._read_pipe(self._log_fd):
-            pass  # what was written just before the end
+            pass  # read data written just before the end
         self._read_stamps()
         return self._outcome(exited or {})
 
@@ -188,7 +190,7 @@ class Watch:
         return message
 
     def _read_pipe(self, fd: int) -> bool:
-        """Read what there is; return False when there is no more to come, or not now."""
+        """Read available data; return False at the end of the pipe or if no data is available."""
         try:
             data = os.read(fd, _READ_BYTES)
         except BlockingIOError:
@@ -198,24 +200,24 @@ class Watch:
         if fd == self._log_fd:
             self._log.feed(data)
         else:
-            # What came whole before something else still counts: the phase above all.
+            # Messages before a malformed line still count, especially phase changes.
             for message in self._reader.feed(data):
                 if not self._take(message):
                     break
         return True
 
     def _take(self, message: dict[str, Any]) -> bool:
-        """Take a message in; return False if it may not come at this time."""
+        """Process a message; return False if it is not allowed at this time."""
         if message.get("done") is True:
             self._is_done = True
         elif isinstance(phase := message.get("phase"), str):
-            # Going back, or staying, would let a job put off its timeout for ever.
+            # Repeating a phase or going back would let a job postpone its timeout indefinitely.
             later = self._phases[self._phases.index(self._phase) + 1 :]
             if phase in later:
                 self._leave_phase()
                 self._phase = phase
                 self._on_phase(phase)
-                self._entered = self._now_s()  # whoever is told may have it wait
+                self._entered = self._now_s()  # excludes the time that the callback took
             else:
                 self._reader.problem = f"The job went from phase `{self._phase}` to `{phase[:40]}`."
                 return False
@@ -227,9 +229,9 @@ class Watch:
         return True
 
     def _leave_phase(self) -> None:
-        now = self._now_s()
-        self._phase_s[self._phase] = now - self._entered
-        self._entered = now
+        now_s = self._now_s()
+        self._phase_s[self._phase] = now_s - self._entered
+        self._entered = now_s
 
     def _outcome(self, exited: Mapping[str, Any]) -> Outcome:
         self._leave_phase()

@@ -1,4 +1,4 @@
-"""Whether a sample is what a dataset of graphs needs: named checks, each with its evidence."""
+"""Validation of samples: named checks, each with its evidence."""
 
 from .outcomes import CHECKS, RUNNING, CheckResult, Validation
 from .validator import Validator, validate

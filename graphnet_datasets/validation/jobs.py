@@ -1,4 +1,4 @@
-"""What the jobs of both frameworks share."""
+"""Common parts of the check jobs of both frameworks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .reading import Failed, Skipped
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """What a sample may do while it is checked: the memory it takes, and whether its code runs.
+    """Conditions of a check: the sample's memory limit, and whether its custom code may run.
 
-    Unchecked operators are always allowed, since a check has a process of its own.
+    Operators outside the table are always allowed, because each check runs in its own process.
     """
 
     memory_limit_bytes: int
@@ -36,7 +36,7 @@ Check = Callable[[Sample, Terms], "str | None"]
 def work(
     checks: Mapping[str, Check], payload: Mapping[str, Any], reporter: Reporter, directory: Path
 ) -> None:
-    """Make one check in this process and report its outcome."""
+    """Run one check in this process and report its outcome."""
     job = CheckJob.from_payload(payload)
     sample = read_sample(directory)
     outcome, reason = "passed", ""
@@ -53,12 +53,12 @@ def work(
 
 
 def explain_all(counted: Iterable[tuple[int, int]], sample: Sample) -> str | None:
-    """Say why outputs that are not finite are what a sample means, or raise.
+    """Explain the non-finite outputs that a sample produces on purpose, or raise.
 
-    `counted` has how many elements of each output are NaN, and how many are infinite.
+    `counted` contains the number of NaN and of infinite elements of each output.
 
     Raises:
-        Failed: nothing explains them.
+        Failed: The non-finite outputs are unexplained.
     """
     text, is_meant = explain_not_finite(counted, sample)
     if not is_meant:
@@ -67,7 +67,7 @@ def explain_all(counted: Iterable[tuple[int, int]], sample: Sample) -> str | Non
 
 
 def difference(before: Sample, after: Sample) -> str:
-    """Say in a few words how two samples differ whose structure hashes do.
+    """Describe briefly how two samples with different structure hashes differ.
 
     >>> from graphnet_datasets.sample import Op
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -76,7 +76,7 @@ def difference(before: Sample, after: Sample) -> str:
     >>> difference(call("torch.relu"), call("torch.exp"))
     'lost 1 `torch.relu`; gained 1 `torch.exp`'
     """
-    counts = [collections.Counter(op.target for op in each.ops) for each in (before, after)]
+    counts = [collections.Counter(op.target for op in sample.ops) for sample in (before, after)]
     lost, gained = counts[0] - counts[1], counts[1] - counts[0]
     if not lost and not gained:
         return f"the same {before.num_ops} operators with other arguments or edges"

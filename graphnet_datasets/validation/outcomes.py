@@ -1,4 +1,4 @@
-"""The checks by name, and what they find."""
+"""The names of the checks, and their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHECKS = (
     "decomposable",
     "reextractable",
 )
-"""All checks, the cheap ones first."""
+"""All checks, the cheapest first."""
 
 RUNNING = ("runnable", "decomposable", "reextractable")
 """The checks that run the sample."""
@@ -25,10 +25,11 @@ RUNNING = ("runnable", "decomposable", "reextractable")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check found.
+    """The result of one check.
 
-    `reason` is empty for a plain pass; for a failure it says what happened and where, for a skipped
-    check why it could not be made. `versions` names the software that the outcome depends on.
+    For a plain pass, `reason` is empty; for a failure, it describes what happened and where; for a
+    skipped check, it explains why. `versions` contains the versions of the software on which the
+    outcome depends.
     """
 
     check: str
@@ -39,7 +40,7 @@ class CheckResult:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Validation:
-    """The results of all checks that were asked for, on one sample."""
+    """The results of all requested checks of one sample."""
 
     sample_id: str
     results: tuple[CheckResult, ...]
@@ -51,7 +52,7 @@ class Validation:
 
     @property
     def why_excluded(self) -> str:
-        """The failed checks with their reasons in one text; empty if none failed.
+        """The failed checks with their reasons as one string; empty if none failed.
 
         >>> failed = CheckResult("runnable", "failed", "The output is NaN.")
         >>> Validation("example/nan", (failed,)).why_excluded
@@ -70,20 +71,20 @@ class Validation:
         """
         checks = [
             {
-                "check": each.check,
-                "outcome": each.outcome,
-                "reason": each.reason,
+                "check": result.check,
+                "outcome": result.outcome,
+                "reason": result.reason,
                 "versions": [
-                    {"name": name, "version": version} for name, version in each.versions.items()
+                    {"name": name, "version": version} for name, version in result.versions.items()
                 ],
             }
-            for each in self.results
+            for result in self.results
         ]
         return {"validation": checks, "why_excluded": self.why_excluded or None}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Validation | None:
-        """Return what a row of the `graphs` table says of its validation; None where nothing.
+        """Read the validation from a row of the `graphs` table; None if the row has none.
 
         >>> Validation.from_row({"id": "example/add", "validation": None}) is None
         True
@@ -95,12 +96,12 @@ class Validation:
             row["id"],
             tuple(
                 CheckResult(
-                    each["check"],
-                    each["outcome"],
-                    each["reason"] or "",
-                    {version["name"]: version["version"] for version in each["versions"] or ()},
+                    result["check"],
+                    result["outcome"],
+                    result["reason"] or "",
+                    {version["name"]: version["version"] for version in result["versions"] or ()},
                 )
-                for each in stored
+                for result in stored
             ),
         )
 

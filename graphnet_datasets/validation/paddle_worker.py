@@ -1,4 +1,4 @@
-"""The checks that run samples of paddle, each in a process of its own."""
+"""The checks that run Paddle samples, each in its own process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .reading import Failed, tell_unknown
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Do one job."""
+    """Run one job."""
     set_num_threads: Any = paddle.base.core.set_num_threads
     set_num_threads(1)
     jobs.work(
@@ -51,7 +51,9 @@ def statically_analysable(sample: Sample, terms: Terms) -> str | None:  # noqa: 
 
 
 def runnable(sample: Sample, terms: Terms) -> str | None:
-    """Check that the sample runs and gives finite outputs, or infinities that it writes itself."""
+    """Check that the sample runs and its outputs are finite, except for infinities it writes
+    itself.
+    """
     try:
         outputs = _runner(terms).run(sample)
     except GraphNetError:
@@ -62,7 +64,7 @@ def runnable(sample: Sample, terms: Terms) -> str | None:
 
 
 def _where_it_fails(sample: Sample) -> str:
-    """Say which operator fails; the sample's original makes the same call, and fails there too."""
+    """Describe the operator that fails. The original model fails in the same call."""
 
     def stop(position: int, result: Any) -> Any:
         if isinstance(result, Exception):
@@ -84,7 +86,7 @@ def _where_it_fails(sample: Sample) -> str:
 
 
 def _last_line(error: BaseException) -> str:
-    """Return what an error of paddle says, without the trace of its core that stands before."""
+    """Return the message of a Paddle error without the preceding stack trace of its core."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = next((line for line in lines if "Error: " in line), lines[-1] if lines else "")
     return f"{type(error).__name__}: {said[:300]}"
@@ -98,17 +100,17 @@ def _count_not_finite(tensor: paddle.Tensor) -> tuple[int, int]:
 
 
 def decomposable(sample: Sample, terms: Terms) -> str | None:
-    """Check that disjoint parts, run one after the other, give what the whole gives."""
+    """Check that disjoint parts, run in sequence, reproduce the outputs of the whole."""
     return check_parts(sample, _runner(terms))
 
 
 def reextractable(sample: Sample, terms: Terms) -> str | None:
-    """Check that the materialized sample is captured as a graph of the same structure.
+    """Check that capturing the materialized sample yields a graph of the same structure.
 
-    Programs of paddle spell some of what a graph's text holds in another way: they round literals
-    to 32 bits and have operators of the core for `paddle.arange`. So a graph that this version of
-    paddle did not capture may come back in another form, which then has to give the same bits and
-    to be captured as itself.
+    Paddle programs represent some arguments differently from a sample: they round literals to 32
+    bits and use operators of the core for `paddle.arange`. So a graph that this version of Paddle
+    did not capture may return in another form. That form must produce the same bits and must itself
+    be captured unchanged.
     """
     again = _capture(sample, list(make_inputs(sample, SEED).values()), terms)
     if structure_hash(again) == structure_hash(sample):
@@ -145,7 +147,7 @@ def _difference(before: Sample, after: Sample) -> str:
 
 
 def _rounded(sample: Sample) -> Sample:
-    """Return the sample with its literals as programs of paddle hold most of them."""
+    """Return the sample with its literals rounded like most literals of Paddle programs."""
 
     def rounded(arg: Any) -> Any:
         if type(arg) is float:
@@ -163,7 +165,8 @@ def _rounded(sample: Sample) -> Sample:
 
 
 def _capture(sample: Sample, inputs: Sequence[Any], terms: Terms) -> Sample:
-    # The first dimension of every argument becomes a symbol, so weights must not be arguments.
+    # Capture makes the first dimension of every argument symbolic, so weights must not be
+    # arguments.
     weights = "parameters" if sample.is_dynamic else "inputs"
     layer = materialize(
         sample,
@@ -172,27 +175,27 @@ def _capture(sample: Sample, inputs: Sequence[Any], terms: Terms) -> Sample:
         allow_unchecked_operators=terms.allow_unchecked_operators,
     )
     capturing: Any = extract(name="again", dynamic=sample.is_dynamic)(layer)
-    named = dict(zip(sample.input_names, inputs, strict=True))
+    inputs_by_name = dict(zip(sample.input_names, inputs, strict=True))
     paddle.seed(SEED)
     try:
         with paddle.no_grad():
-            capturing(**{name: named[name] for name in layer.names})
+            capturing(**{name: inputs_by_name[name] for name in layer.names})
     except CaptureError as error:
         raise Failed(f"It cannot be captured again: {error}") from error
     return capturing.samples[0]
 
 
 def _inputs_of(again: Sample, sample: Sample) -> list[Any]:
-    """Return the inputs of a sample in the order in which it takes them since its capture."""
-    made = make_inputs(sample, SEED)
+    """Return the inputs of a sample in the order of its captured copy."""
+    values = make_inputs(sample, SEED)
     data = iter(
         [
             value
-            for value, each in zip(made.values(), sample.inputs, strict=True)
-            if isinstance(value, paddle.Tensor) and not (sample.is_dynamic and is_weight(each))
+            for value, item in zip(values.values(), sample.inputs, strict=True)
+            if isinstance(value, paddle.Tensor) and not (sample.is_dynamic and is_weight(item))
         ]
     )
-    return [made[each.source_name] if each.source_name else next(data) for each in again.inputs]
+    return [values[item.source_name] if item.source_name else next(data) for item in again.inputs]
 
 
 def _runner(terms: Terms) -> Runner:
@@ -216,8 +219,8 @@ def _tensors(outputs: Any) -> Iterator[paddle.Tensor]:
     if isinstance(outputs, paddle.Tensor):
         yield outputs
     elif isinstance(outputs, tuple | list | dict):
-        for each in outputs.values() if isinstance(outputs, dict) else outputs:
-            yield from _tensors(each)
+        for output in outputs.values() if isinstance(outputs, dict) else outputs:
+            yield from _tensors(output)
 
 
 def _is_same(left: paddle.Tensor, right: paddle.Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the parts of a sample give what the whole gives, for any framework."""
+"""A framework-independent check that the parts of a sample reproduce the outputs of the whole."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ..transforms import decompose
 from .reading import Failed, Skipped
 
 NUM_PARTS = 4
-"""Parts that a sample is cut into; fewer where there are fewer places to cut."""
+"""Number of parts of a sample; fewer if it can be cut in fewer places."""
 
 
 SEED = 0
-"""What inputs and random operators are drawn from in every check."""
+"""The seed for inputs and random operators in every check."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Runner:
-    """How a framework runs samples, in the process of a check.
+    """A framework's functions for running samples in a check process.
 
-    `materialize` gives what takes the inputs in order, `make_inputs` gives these for a seed, `seed`
-    sets the generator of random operators, `tensor` is the class of its tensors and
-    `is_same_tensor` compares two of them bit by bit.
+    `materialize` returns a callable that takes the inputs in order, `make_inputs` draws these
+    inputs with a seed, and `seed` sets the generator of random operators. `tensor` is the
+    framework's tensor class, and `is_same_tensor` compares two tensors bit by bit.
     """
 
     materialize: Callable[[Sample], Callable[[Sequence[Any]], Any]]
@@ -35,8 +35,8 @@ class Runner:
     is_same_tensor: Callable[[Any, Any], bool]
 
     def run(self, sample: Sample) -> Any:
-        """Return what a sample gives for its own inputs."""
-        run = self.materialize(sample)  # first, since it refuses what needs too much memory
+        """Run a sample on its own inputs and return the outputs."""
+        run = self.materialize(sample)  # first: rejects samples that need too much memory
         inputs = self.make_inputs(sample, SEED)
         self.seed(SEED)
         return run(list(inputs.values()))
@@ -55,11 +55,11 @@ class Runner:
 
 
 def check_parts(sample: Sample, runner: Runner) -> str:
-    """Check that disjoint parts, run one after the other, give what the whole gives.
+    """Check that disjoint parts, run in sequence, reproduce the outputs of the whole.
 
     Raises:
-        Skipped: there is nothing to cut.
-        Failed: there is no place to cut, or an output has other bits.
+        Skipped: The sample has too few operators to cut.
+        Failed: The sample cannot be cut, or an output differs in its bits.
     """
     if sample.num_ops < 2:
         raise Skipped(f"There is nothing to cut: the sample has {sample.num_ops} operators.")

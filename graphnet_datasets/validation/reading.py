@@ -1,4 +1,4 @@
-"""The checks that read a sample and run nothing of it."""
+"""The checks that read a sample without running it."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from .outcomes import CheckResult
 _MAX_LISTED = 5
 
 
-class Skipped(Exception):  # noqa: N818 - not an error: what the check would need is not there
-    """A check cannot be made; the text says why."""
+class Skipped(Exception):  # noqa: N818 - not an error: a requirement of the check is missing
+    """A check cannot run; the message says why."""
 
 
 class Failed(Exception):  # noqa: N818 - an outcome
-    """A check failed; the text says how."""
+    """A check failed; the message says how."""
 
 
 def check(name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult:
-    """Make one of the checks of this module."""
+    """Run one of the checks of this module."""
     try:
         reason = READING[name](sample) or ""
     except (Skipped, MissingExtraError) as skipped:
         return CheckResult(name, "skipped", str(skipped), versions)
-    except UnknownFrameworkError as error:  # its package does not offer what the check needs
+    except UnknownFrameworkError as error:  # its package does not support the check
         return CheckResult(name, "skipped", str(error), versions)
     except MemoryLimitError as error:
         return CheckResult(name, "failed", str(error), versions)
@@ -49,9 +49,9 @@ def check(name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult
 
 
 def check_custom_operators(sample: Sample) -> str | None:
-    """Check that no operator lacks both an entry in the table and a source.
+    """Check that every operator has an entry in the table or a source.
 
-    The source that comes with a sample must be the one that was captured; it is not run here.
+    The source stored in the sample must be the captured source; it is not run here.
     """
     table = module(sample.framework, "operators")
     unknown = []
@@ -76,12 +76,11 @@ def check_custom_operators(sample: Sample) -> str | None:
 
 
 def check_statically_analysable(sample: Sample) -> str | None:
-    """Check that all operators are known, and tell of which a run alone tells shapes or dtypes.
+    """Check that all operators are known, and report data-dependent shapes and dtypes.
 
-    GraphNet asks that the names of operators can be read without running a graph; that the sizes of
-    some tensors depend on elements (`nonzero`, edges without loops) excludes none. Where the
-    framework is not installed, or its walk may end the process, this looks at what the sample
-    records alone.
+    GraphNet requires that the names of operators can be read without running a graph. Sizes that
+    depend on data (`nonzero`, edges without loops) are allowed. If the framework is not installed,
+    or its walk may end the process, the check uses only what the sample records.
     """
     framework = framework_named(sample.framework)
     if framework.is_installed and not framework.is_walk_native:
@@ -97,7 +96,7 @@ def check_statically_analysable(sample: Sample) -> str | None:
 
 
 def tell_unknown(sample: Sample, positions: Sequence[int]) -> str | None:
-    """Say of which operators the results are unknown until they have run, if of any."""
+    """Describe the operators whose results are unknown until they run, if there are any."""
     if not positions:
         return None
     listed = [f"{each} (`{sample.ops[each].target}`)" for each in positions[:_MAX_LISTED]]
@@ -112,7 +111,7 @@ def _is_known(value: Value) -> bool:
 
 
 def check_serializable(sample: Sample) -> str | None:
-    """Check that row, table and directory give the very sample back."""
+    """Check that the sample survives a round trip through row, table and directory."""
     row = sample_to_row(sample)
     table = pa.Table.from_pylist([row], schema=GRAPHS_SCHEMA)
     (read,) = table.to_pylist()
@@ -127,7 +126,7 @@ def check_serializable(sample: Sample) -> str | None:
 
 
 def _compare(sample: Sample, other: Sample, form: str) -> None:
-    # Texts rather than samples: NaN is not equal to itself, and 0.0 is equal to -0.0.
+    # Compare JSON instead of samples, because NaN is not equal to itself and 0.0 equals -0.0.
     before, after = sample_to_row(sample), sample_to_row(other)
     for name in before:
         if repr(before[name]) != repr(after[name]):

@@ -1,4 +1,4 @@
-"""The fork server of a framework's checks that run a sample."""
+"""The fork server of the checks that run samples of a framework."""
 
 import importlib
 import os
@@ -11,7 +11,7 @@ from .check_job import CAPTURES_VARIABLE
 
 
 def main() -> None:
-    """Import what all jobs need, and serve them."""
+    """Import the modules that all jobs need, and serve jobs."""
     framework = framework_named(os.environ[FRAMEWORK_VARIABLE])
     with not_collecting():
         module(framework.name, "runtime").import_all(with_fakes=True)

@@ -1,4 +1,4 @@
-"""The fork servers of a validator, which are started early and ended together."""
+"""The fork servers of a validator, started early and closed together."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .check_job import CAPTURES_VARIABLE, CAPTURING
 from .outcomes import CHECKS, RUNNING
 
 MODULE = "graphnet_datasets.validation.server"
-"""The module that serves the checks of any framework."""
+"""The server module for the checks of any framework."""
 
 
 class CheckServers:
-    """One server for each framework or, with two `jobs` or more, two: one for what captures.
+    """The servers of each framework: one, or with two or more `jobs` also one for capturing.
 
-    What captures a graph imports more than what runs one, so that servers which are apart have the
-    other checks of a sample made before the first capture can begin.
+    Capturing a graph requires more imports than running it. With separate servers, the other checks
+    of a sample can run before the capturing server is ready.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -29,27 +29,27 @@ class CheckServers:
         self._starting: dict[tuple[str, bool], threading.Thread] = {}
 
     def __contains__(self, server: ForkServer) -> bool:
-        return any(each is server for each in self._servers.values())
+        return any(candidate is server for candidate in self._servers.values())
 
     def __len__(self) -> int:
         return len(self._servers)
 
     def of(self, framework: str, check: str) -> ForkServer:
-        """Return the server of a check; one that is being started is waited for."""
+        """Return the server of a check, waiting for it if it is starting."""
         key = self._key(framework, check)
         if key in self._starting:
             self._starting.pop(key).join()
         return self._find(key)
 
     def start(self, framework: str, checks: Sequence[str] = CHECKS) -> None:
-        """Begin to start the servers of checks, and do not wait for them.
+        """Start the servers of these checks in the background.
 
-        Nothing happens where the framework is not installed, or no check runs its samples.
+        Does nothing if the framework is not installed or no check runs its samples.
         """
         found = framework_named(framework)
         if not found.is_installed or not found.validation:
             return
-        for check in reversed(CHECKS):  # what captures has the most to import
+        for check in reversed(CHECKS):  # the capturing server has the most to import
             if check in checks and check in (*RUNNING, "statically_analysable"):
                 self._start(self._key(framework, check))
 
@@ -59,19 +59,21 @@ class CheckServers:
         server = self._find(key)
 
         def begin() -> None:
-            with contextlib.suppress(RunError):  # the first check starts it again, and tells
+            with contextlib.suppress(
+                RunError
+            ):  # the first check starts the server again and reports the error
                 server.start()
 
         self._starting[key] = threading.Thread(target=begin, daemon=True)
         self._starting[key].start()
 
     def close(self) -> None:
-        """End all servers, and the jobs under way in them."""
+        """Stop all servers and their jobs."""
         closing = [threading.Thread(target=self._close, args=[key]) for key in self._servers]
-        for each in closing:
-            each.start()
-        for each in closing:
-            each.join()
+        for server_name in closing:
+            server_name.start()
+        for server_name in closing:
+            server_name.join()
         self._servers.clear()
 
     def _close(self, key: tuple[str, bool]) -> None:
@@ -79,7 +81,8 @@ class CheckServers:
         server.close()
         starting = self._starting.pop(key, None)
         while starting is not None and starting.is_alive():
-            # One that had hardly begun has started it meanwhile, and waits for its imports.
+            # A thread at its very beginning may have started the server meanwhile, so close it
+            # again.
             starting.join(0.02)
             server.close()
 

@@ -1,4 +1,4 @@
-"""The checks that run samples of torch, each in a process of its own."""
+"""The checks that run torch samples, each in its own process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .reading import Failed, Skipped, check
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Do one job."""
+    """Run one job."""
     torch.set_num_threads(1)
     jobs.work(
         {
@@ -41,47 +41,49 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 
 def prepare() -> None:
-    """Capture a graph of one operator: four hundred modules are imported on the way."""
+    """Capture a graph of one operator, which imports four hundred modules."""
     _capture(torch.nn.ReLU(), {"input": torch.ones(1)}, is_dynamic=False)
     torch._dynamo.reset()
 
 
 def statically_analysable(sample: Sample, terms: Terms) -> str:  # noqa: ARG001
-    """Make the check of `reading`, where torch is imported already."""
-    found = check("statically_analysable", sample, {})
-    if found.outcome == "failed":
-        raise Failed(found.reason)
-    if found.outcome == "skipped":
-        raise Skipped(found.reason)
-    return found.reason
+    """Run the check of `reading` in a process that has already imported torch."""
+    result = check("statically_analysable", sample, {})
+    if result.outcome == "failed":
+        raise Failed(result.reason)
+    if result.outcome == "skipped":
+        raise Skipped(result.reason)
+    return result.reason
 
 
 def runnable(sample: Sample, terms: Terms) -> str | None:
-    """Check that the sample runs and gives finite outputs, or infinities that it writes itself."""
+    """Check that the sample runs and its outputs are finite, except for infinities it writes
+    itself.
+    """
     return explain_all(map(_count_not_finite, tensors_in(_runner(terms).run(sample))), sample)
 
 
 def _count_not_finite(tensor: torch.Tensor) -> tuple[int, int]:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return 0, 0
-    # float8 has no comparisons of its own.
+    # float8 does not support comparisons.
     wide = tensor if tensor.is_complex() or tensor.element_size() > 1 else tensor.float()
     return int(wide.isnan().sum()), int(wide.isinf().sum())
 
 
 def decomposable(sample: Sample, terms: Terms) -> str | None:
-    """Check that disjoint parts, run one after the other, give what the whole gives."""
+    """Check that disjoint parts, run in sequence, reproduce the outputs of the whole."""
     return check_parts(sample, _runner(terms))
 
 
 def reextractable(sample: Sample, terms: Terms) -> str | None:
-    """Check that the materialized sample is captured as one graph of the same structure."""
+    """Check that capturing the materialized sample yields one graph of the same structure."""
     try:
         again = captured_again(sample, terms)
     except CaptureError as error:
         raise Failed(f"It cannot be captured again: {error}") from error
     if len(again) != 1:
-        reasons = {each.provenance.break_reason for each in again} - {""}
+        reasons = {graph.provenance.break_reason for graph in again} - {""}
         because = f": {'; '.join(sorted(reasons))}" if reasons else ""
         raise Failed(f"Captured again it breaks into {len(again)} graphs{because}")
     before, after = structure_hash(sample), structure_hash(again[0])
@@ -91,10 +93,10 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
 
 
 def captured_again(sample: Sample, terms: Terms) -> list[Sample]:
-    """Return the graphs that a capture of the materialized sample gives.
+    """Capture the materialized sample and return the graphs.
 
     Raises:
-        CaptureError: it cannot be captured.
+        CaptureError: The capture fails.
     """
     module = materialize(sample, **dataclasses.asdict(terms))
     inputs = make_inputs(sample, SEED)
@@ -111,7 +113,7 @@ def _capture(module: torch.nn.Module, inputs: dict[str, Any], *, is_dynamic: boo
 
 
 def _fix_sizes(sample: Sample, inputs: Iterable[Any]) -> None:
-    """Mark the sizes that are numbers: dynamo would make symbols of those of weights too."""
+    """Mark the numeric sizes as static; Dynamo would make even sizes of weights symbolic."""
     if not sample.is_dynamic:
         return
     for each, given in zip(sample.inputs, inputs, strict=True):
@@ -122,7 +124,7 @@ def _fix_sizes(sample: Sample, inputs: Iterable[Any]) -> None:
 
 
 class _Again(torch.nn.Module):
-    """Calls a materialized sample from code that has a file, as dynamo expects of a model."""
+    """Calls a materialized sample from a source file, which Dynamo expects of a model."""
 
     def __init__(self, graph: torch.nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`validate`: all checks on a sample, those that run it in a process of its own."""
+"""`validate`: runs the checks on a sample, in separate processes if they run the sample."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .outcomes import CHECKS, CheckResult, Validation
 from .servers import CheckServers
 
 DEFAULT_TIMEOUT_S = 300.0
-"""Seconds that one check of one sample may take."""
+"""Time limit in seconds for one check of one sample."""
 
 DEFAULT_MEMORY_LIMIT_BYTES = 8 * 2**30
 
 _NUM_COPIES = 4
-"""A sample whose inputs fit so often into the memory that it may take is small."""
+"""A sample is small if its memory limit is at least this multiple of the size of its inputs."""
 
 
 @raises_only(SampleError)
@@ -37,22 +37,22 @@ def validate(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     trust_remote_code: bool = False,
 ) -> Validation:
-    """Check that a sample is what a dataset of graphs needs.
+    """Check that a sample meets the requirements of a graph dataset.
 
-    `custom_operators_accessible`: no operator without a source. `statically_analysable`:
-    operators are known without running; the reason tells where shapes or dtypes are not.
-    `serializable`: row and directory give the very sample back. `runnable`: it runs in an isolated
-    process and gives finite outputs.
-    `decomposable`: cut into disjoint parts that run one after the other, it gives the same bits.
-    `reextractable`: materialized and captured again, it is one graph of the same structure hash.
+    `custom_operators_accessible`: every custom operator has a source. `statically_analysable`: all
+    operators are known without running; the reason reports data-dependent shapes or dtypes.
+    `serializable`: row and directory reproduce the sample exactly. `runnable`: the sample runs in
+    an isolated process and its outputs are finite. `decomposable`: disjoint parts that run in
+    sequence produce the same bits. `reextractable`: materializing and capturing the sample yields
+    one graph with the same structure hash.
 
-    A check is skipped, with the reason, where the framework is not installed, the sample needs
-    more than `memory_limit_bytes`, it would run the source of custom operators without
-    `trust_remote_code`, or the check has no meaning for the sample. To validate many
-    samples use a `Validator`, which imports the framework once.
+    A check is skipped, with a reason, if the framework is not installed, the sample needs more than
+    `memory_limit_bytes`, the check would run the source of custom operators without
+    `trust_remote_code`, or the check does not apply to the sample. To validate many samples use a
+    `Validator`, which imports the framework once.
 
     Raises:
-        SampleError: a check is unknown.
+        SampleError: A check is unknown.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -70,11 +70,11 @@ def validate(
 
 
 class Validator:
-    """Validates samples one after the other; a context that ends its processes.
+    """Validates samples one after another; a context manager that closes its processes.
 
-    Each check that runs the sample does so in a fresh process, so that a crash, a hang or a leak
-    costs that check alone. With two `jobs` or more (default: one a processor) a small sample is
-    captured again while the other checks are made. `servers` may have been started before.
+    Each check that runs the sample uses a new process, so that a crash, hang or leak affects only
+    that check. With two or more `jobs` (default: one per processor), a small sample is captured
+    again in parallel with its other checks. `servers` may already be running.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Validator:
     ) -> None:
         self._trust_remote_code = trust_remote_code
         self._memory_limit_bytes = memory_limit_bytes
-        # Beside the sample there are copies of its outputs, and what tracing takes.
+        # Leave memory for copies of the outputs and for tracing.
         self._limits = Limits(
             default_timeout_s=timeout_s, memory_bytes=2 * memory_limit_bytes + 2**30
         )
@@ -104,16 +104,16 @@ class Validator:
             self._beside.shutdown()
 
     def start(self, framework: str, checks: Sequence[str] = CHECKS) -> None:
-        """Begin to import a framework for the checks to come, while this process does other work.
+        """Start importing a framework for later checks in the background.
 
-        Nothing happens where it is not installed, or no check runs its samples.
+        Does nothing if the framework is not installed or no check runs its samples.
         """
         self._servers.start(framework, checks)
 
     @raises_only(SampleError)
     def validate(self, sample: Sample, checks: Sequence[str] = CHECKS) -> Validation:
-        """Make the given checks on one sample; see `validate`."""
-        # Here, and not before a server was told to come up, which takes longer than all of it.
+        """Run these checks on one sample; see `validate`."""
+        # Imported late, so that the server can start first, which takes longer.
         from ..schema.sample_files import pack_sample, write_packed
         from .reading import READING, check
 
@@ -124,7 +124,7 @@ class Validator:
                 )
         versions = find_versions(sample.framework)
         chosen = [name for name in CHECKS if name in checks]
-        # What needs no server is done while one comes up.
+        # These checks run in this process while the server starts.
         reading = [name for name in chosen if name in READING and not _needs_process(name, sample)]
         results = {name: check(name, sample, versions) for name in reading}
         if len(reading) < len(chosen):
@@ -140,7 +140,9 @@ class Validator:
         write: Callable[[Path], None],
         versions: Mapping[str, str],
     ) -> dict[str, CheckResult]:
-        """Make the checks that need a process: what captures beside the others, if both fit."""
+        """Run the checks that need a process, capturing in parallel with the others if memory
+        allows.
+        """
         beside = [name for name in names if name in CAPTURING]
         others = [name for name in names if name not in CAPTURING]
         is_small = _NUM_COPIES * sample.input_bytes <= self._memory_limit_bytes
@@ -153,7 +155,7 @@ class Validator:
         captured = self._beside.submit(run, beside)
         try:
             return run(others) | captured.result()
-        except BaseException:  # Ctrl-C above all: the one beside must not go on unwatched
+        except BaseException:  # includes Ctrl-C: the parallel check must not continue unwatched
             captured.cancel()
             self._servers.close()
             raise
@@ -190,23 +192,23 @@ class Validator:
 
 
 def _needs_process(name: str, sample: Sample) -> bool:
-    """Tell whether a check that runs nothing of the sample is made in another process as well.
+    """Return whether a check that only reads the sample still needs its own process.
 
-    Paddle's core infers shapes in C++, and a call that it does not survive ends the process. The
-    server of the other checks has imported torch, which this process then need not do.
+    Paddle's core infers shapes in C++, where an invalid call can end the process. For torch, the
+    server of the other checks has already imported torch, so this process need not.
     """
     framework = framework_named(sample.framework)
-    # Jobs refuse custom operators that may not run; this check runs none.
+    # Jobs reject custom operators that may not run, but this check runs no operators.
     has_torch = framework.name == "torch" and not sample.custom_operators
     is_offered = framework.is_walk_native or has_torch
     return name == "statically_analysable" and is_offered and framework.is_installed
 
 
 def _is_killed_from_outside(outcome: Outcome) -> bool:
-    """Tell whether a SIGKILL that we did not send ended the process.
+    """Return whether a SIGKILL from outside ended the process.
 
-    No operator can send one: it is the kernel, where others have taken the memory, or a person.
-    That says nothing of the sample.
+    No operator can send it: it came from the kernel, because other processes used up the memory, or
+    from a person. It says nothing about the sample.
     """
     return outcome.ending is Ending.CRASH and outcome.exit_code == -signal.SIGKILL
 
@@ -236,7 +238,7 @@ def _judge(name: str, outcome: Outcome, versions: Mapping[str, str]) -> CheckRes
 
 
 def find_versions(framework: str) -> dict[str, str]:
-    """Return the versions that an outcome depends on.
+    """Return the versions on which an outcome depends.
 
     >>> find_versions("torch")["graphnet-datasets"] == __version__
     True
