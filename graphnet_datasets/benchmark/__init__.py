@@ -1,4 +1,4 @@
-"""Timed runs: `run` in the parent, a worker per sample, records on disk."""
+"""Timed runs: `run` in the parent, a worker process per sample, and records on disk."""
 
 from ..storage.filters import Filters
 from ..timing.pairs import TimingSettings

@@ -1,4 +1,4 @@
-"""A run once more, from its record alone: the same sample, compiler, settings and judged inputs."""
+"""Rerun of a run from its record: the same sample, compiler, settings and judged inputs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from .settings import Settings
 
 @dataclasses.dataclass(frozen=True)
 class Again:
-    """A run that was made once more: both records, and in how many calls the bits are the same.
+    """A repeated run: both records, and the number of calls with bit-equal outputs.
 
-    `num_calls` are those that were judged in both, on the same inputs and of the same elements.
+    `num_calls` counts the calls that were judged in both runs, on the same inputs and elements.
     """
 
     before: Mapping[str, Any]
@@ -42,7 +42,7 @@ class Again:
 
     @property
     def differences(self) -> list[str]:
-        """What the two runs differ in: versions, source, the environment field by field."""
+        """The differences between the two runs: versions, source and fields of the environment."""
         return find_differences(self.before, self.record)
 
     def __str__(self) -> str:
@@ -59,11 +59,11 @@ class Again:
 
 @raises_only(RunError)
 def load_record(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return one record: of a directory or a file by its id, `runs/RUN_ID`, or the only one there.
+    """Return one record: of a directory or file by its id, `runs/RUN_ID`, or its only record.
 
     Raises:
         DatasetNotFoundError: there are no records.
-        RunError: there are several, or none of that id.
+        RunError: there are several records, or none with this id.
     """
     path = Path(path)
     place, run_id = (path, None) if path.exists() else (path.parent, path.name)
@@ -90,18 +90,18 @@ def run_again(
     dataset: str | os.PathLike[str] | None = None,
     trust_remote_code: bool = False,
 ) -> Again:
-    """Make the run of a record once more, and compare outputs bit by bit on the same inputs.
+    """Repeat the run of a record and compare the outputs bit by bit on the same inputs.
 
-    The calls that were judged before are made again, in the first pairs that are timed, and judged
-    among others. `record` is a row of the `runs` table or its path (`load_record`); `out` receives
-    the new record; `dataset` is where the sample is looked up, by default the dataset of the
-    record. Without `trust_remote_code` the record may name installed compilers and the embedded
-    dataset only (`check_names`), and custom operators do not run whatever its settings say.
+    The first timed pairs repeat the calls that were judged before, and these calls are judged along
+    with new ones. `record` is a row of the `runs` table or its path (`load_record`). `out` receives
+    the new record. `dataset` is where the sample is looked up, by default the dataset of the
+    record. Without `trust_remote_code` the record may name only installed compilers and the
+    embedded dataset (`check_names`), and custom operators do not run, whatever its settings.
 
     Raises:
         UntrustedCodeError: the record names a compiler, an option or a dataset that needs
             `trust_remote_code`.
-        RunError: the sample is not that of the record, or the record lacks something.
+        RunError: the sample has changed since the record, or the record is incomplete.
         DatasetNotFoundError, CompilerError: the sample or the compiler is missing.
     """
     before = load_record(record) if isinstance(record, str | os.PathLike) else dict(record)
@@ -153,14 +153,14 @@ def run_again(
 def check_names(
     record: Mapping[str, Any], options: Mapping[str, Any], *, is_dataset_named: bool
 ) -> None:
-    """Raise unless a stranger's record leads to no import and to no file of the user.
+    """Raise if an untrusted record would import code or access files of the user.
 
-    The compiler must be built in, registered or installed, and the sample an id in the embedded
-    dataset or in one that the user names. Options may be numbers, booleans and the declared choices
-    of a built-in compiler: a string may name a file, and a dictionary a program to start.
+    The compiler must be built in, registered or installed. The sample must be an id in the embedded
+    dataset or in a dataset that the user names. Options may be numbers, booleans and declared
+    choices of a built-in compiler: a string could name a file, and a dictionary a program to start.
 
     Raises:
-        UntrustedCodeError: a name leads elsewhere.
+        UntrustedCodeError: a name could import code or access files.
     """
     compiler, sample_id = str(record["compiler"]), str(record["sample_id"])
     if not is_installed(compiler):

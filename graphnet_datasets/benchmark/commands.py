@@ -1,4 +1,4 @@
-"""Commands that repeat the run of a record, or find the operator it fails on."""
+"""Shell commands that repeat the run of a record, or find the operator on which it fails."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _DEFAULTS = {
 
 
 def command_of(record: Mapping[str, Any]) -> str:
-    """Return a line for a shell with every string of the record quoted as a word.
+    """Return a shell command line with every string of the record quoted.
 
-    Control characters and line ends are escaped, so that people copy the text that they see. Of a
-    record whose compiler, sample or options could import code or read files of the reader, the line
-    is a comment that names the reason (see `check_names`).
+    Control characters and line ends are escaped, so that the copied text is the text on screen. If
+    the record's compiler, sample or options could import code or read files, the line is a comment
+    that states the reason (see `check_names`).
 
     >>> command_of({"sample_id": "a b", "compiler": "inductor", "compiler_options": '{"mode": "x"}',
     ...     "dataset": "graphnet", "device": "cpu", "num_threads": 2, "seed": 0})
@@ -87,7 +87,7 @@ def _words_of_arm(record: Mapping[str, Any]) -> list[str]:
 
 
 def _refusal(record: Mapping[str, Any]) -> str:
-    """Return why no command is offered for a record, "" if there is no reason."""
+    """Return why a record gets no command, or ""."""
     compiler = str(record.get("compiler") or "eager")
     if not _NAME.fullmatch(compiler):
         return f"the record names the compiler `{compiler}`, which could run code of its author."

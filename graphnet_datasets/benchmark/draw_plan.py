@@ -1,4 +1,4 @@
-"""Number of draws by which the outputs of a graph that draws random numbers are judged."""
+"""Planning of the number of draws used to judge random outputs."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 BASE_DRAWS = 128
-"""Draws of each arm, however many elements the outputs have."""
+"""The number of draws of each arm, independent of the number of elements."""
 MIN_DRAWS = 64
-"""Draws of each arm below which no verdict is possible: half as many pairs of successive draws have
-a p-value of 2^-30 at best, which is then multiplied by the number of tests."""
+"""The number of draws of each arm below which no verdict is possible. Half as many pairs of
+successive draws have a p-value of at least 2^-30, which is then multiplied by the number of
+tests."""
 FURTHER_DRAWS = 32
-"""Draws of eager that are in neither sample."""
+"""The number of additional draws of eager that are in neither sample."""
 SCALAR_DRAWS = 4096
-"""Draws, besides those of every output, of an output of one element; of n elements, an n-th. A sum
-after a dropout with a probability of 0.4 in place of 0.5 has 2/3 of the variance, which so many
-draws tell apart."""
+"""Additional draws for an output of one element; an output of n elements gets an n-th. A sum after
+a dropout with a probability of 0.4 instead of 0.5 has 2/3 of the variance, which this number of
+draws detects."""
 OP_WORK = 1e5
-"""Floating-point operations in the time in which one operator is called."""
+"""The overhead of calling one operator, in floating-point operations."""
 BYTE_WORK = 4.0
 MOST_WORK = 1e12
-"""Work of all draws of one arm up to which there are as many as every output gets."""
+"""The maximum work of all draws of one arm for the draws that every output gets."""
 MOST_SMALL_WORK = 5e10
-"""Work of all draws of one arm up to which there are more of them for small outputs."""
+"""The maximum work of all draws of one arm for the additional draws of small outputs."""
 MAX_ELEMENTS = 2**20
-"""Elements of one arm in all draws and outputs together."""
+"""The maximum number of stored elements of one arm, over all draws and outputs."""
 MAX_PER_DRAW = 2**13
 
 
 @dataclasses.dataclass(frozen=True)
 class DrawPlan:
-    """The work of one call in floating-point operations, and which outputs are random.
+    """The work of one call in floating-point operations, and flags of the random outputs.
 
     >>> DrawPlan(1e6, (True, False)).count([4096, 1])
     128
@@ -43,9 +44,10 @@ class DrawPlan:
     outputs: tuple[bool, ...]
 
     def count(self, sizes: Sequence[int]) -> int:
-        """Return the number of draws for outputs of `sizes` elements: 0, or even and `MIN_DRAWS`.
+        """Return the number of draws for outputs of `sizes` elements.
 
-        Outputs that the graph does not list, such as inputs that it writes to, count as random.
+        The number is 0, or even and at least `MIN_DRAWS`. Outputs that the graph does not list,
+        such as inputs that it writes to, count as random.
         """
         listed = self.outputs if len(self.outputs) <= len(sizes) else ()
         flags = [*listed, *([True] * (len(sizes) - len(listed)))]
@@ -59,7 +61,7 @@ class DrawPlan:
 
 
 def plan_draws(row: Mapping[str, Any], outputs: Sequence[bool]) -> DrawPlan:
-    """Return the plan of a sample with the columns of `row`.
+    """Return the draw plan of a sample with the columns of `row`.
 
     >>> plan_draws({"flops": 1000, "bytes_moved": None, "num_ops": 1}, [True]).work
     101000.0
@@ -70,7 +72,7 @@ def plan_draws(row: Mapping[str, Any], outputs: Sequence[bool]) -> DrawPlan:
 
 
 def elements_per_draw(count: int) -> int:
-    """Return how many elements of one draw are kept, of all outputs together.
+    """Return the number of stored elements per draw, over all outputs.
 
     >>> elements_per_draw(128), elements_per_draw(4224)
     (8192, 248)

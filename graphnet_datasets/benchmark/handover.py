@@ -1,7 +1,7 @@
-"""What a worker and its parent agree on: names of phases and files, and the form of outputs.
+"""The protocol between a worker and its parent: phases, file names and the format of outputs.
 
-Outputs travel as raw elements in a file; dtype, shape and place of each in a message. The parent
-checks all of it: whoever wrote the file ran the candidate.
+Outputs are raw elements in a file; a message contains the dtype, shape and position of each output.
+The parent validates everything, because the process that wrote the file ran a candidate.
 """
 
 from __future__ import annotations
@@ -26,66 +26,67 @@ from .judging.correctness import Drawn, Output
 
 _blake2b = hashlib.blake2b
 PHASES = tuple(phase for phase in ALL_PHASES if phase != "judge")
-"""The phases of a worker; the parent judges."""
+"""The phases of a worker; judging happens in the parent."""
 CANDIDATE_PHASES = (*PHASES, "profile")
-"""The phases of the worker that runs a candidate; what is judged comes before the last."""
+"""The phases of a worker that runs a candidate; all judged data precedes the last one."""
 EAGER_PHASES = (*PHASES, "oracle")
-"""The phases of the worker that makes the reference outputs."""
+"""The phases of the worker that computes the reference outputs."""
 
 FIRST, AGAIN, ORACLE = "first.bin", "again.bin", "oracle.bin"
-"""Files of outputs on input set 0: of the first call, of a repeated call, of a call in float64."""
+"""Files of outputs on input set 0: the first call, a repeated call, and a call in float64."""
 JUDGED = "judged.bin"
-"""The file of either arm's outputs of the judged calls, one after the other."""
+"""The file of an arm's outputs in the judged calls, concatenated."""
 VARIED = "varied.bin"
-"""The file of either arm's outputs of the calls with other sizes and numbers."""
+"""The file of an arm's outputs in calls with other sizes and numbers."""
 DRAWS = "draws.bin"
-"""The file of either arm's outputs of repeated calls on the same inputs with other seeds."""
+"""The file of an arm's outputs in repeated calls on the same inputs with different seeds."""
 KEYS = "keys.bin"
 """The file of the keys that the graph sorts, on input set 0 and in the judged calls."""
 MAX_KEYS_BYTES = 2**28
-"""Bytes of that file beyond which the keys of no further call are kept."""
+"""The size of `KEYS`, in bytes, beyond which keys of further calls are not stored."""
 MAX_JUDGED = 512
-"""Timed calls whose outputs are judged: of more of them, so many drawn at random."""
+"""The maximum number of timed calls whose outputs are judged; larger numbers are sampled."""
 MAX_WHOLE = 3
-"""Timed calls of which all elements are judged; of the others an excerpt."""
+"""The number of timed calls of which all elements are judged; others are judged by an excerpt."""
 MAX_SET = 2**31
-"""Sets of inputs are numbered below this."""
+"""The upper bound (exclusive) of input set numbers."""
 
 LAYOUT, LOOK = "<", "="
-"""Begin the stamps before inputs are laid out for a call, and when its outputs have been seen."""
+"""Prefixes of the stamps before inputs are prepared for a call, and after its outputs are
+inspected."""
 
 COMPILERS_VARIABLE = "GRAPHNET_DATASETS_COMPILERS"
-"""Names the compilers that a fork server will be asked for, separated by commas."""
+"""The comma-separated names of the compilers that a fork server should prepare."""
 OPTIONS_VARIABLE = "GRAPHNET_DATASETS_OPTIONS"
-"""Their options as JSON: a compiler that refuses them is not prepared."""
+"""The options of these compilers as JSON; a compiler that rejects them is not prepared."""
 
 MAX_OUTPUTS = 10_000
 MAX_DIMENSIONS = 64
 
 
 def judged_message(number: int) -> str:
-    """Return the key of the message that describes the outputs of one of the judged calls."""
+    """Return the message key that describes the outputs of a judged call."""
     return f"outputs judged {number}"
 
 
 def varied_message(number: int, frozen: int | None = None) -> str:
-    """Return the key of the message that describes the outputs of a call with other sizes.
+    """Return the message key that describes the outputs of a call with other sizes.
 
-    `frozen` numbers eager's outputs where symbols keep the sizes of an earlier call.
+    `frozen` numbers eager's outputs with symbols frozen to the sizes of an earlier call.
     """
     return f"outputs varied {number}" if frozen is None else f"outputs varied {number} {frozen}"
 
 
 def keys_message(number: int) -> str:
-    """Return the key of the message that describes the sorted keys of one call, from 0 on."""
+    """Return the message key that describes the sorted keys of a call, counted from 0."""
     return f"outputs keys {number}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JudgedCall:
-    """A timed call whose outputs are judged: its set of inputs, and which elements are taken.
+    """A timed call whose outputs are judged: its input set and the start of its excerpt.
 
-    `start` is None where all are (see `frameworks.outputs.excerpt_of`).
+    `start` is None if all elements are judged (see `frameworks.outputs.excerpt_of`).
     """
 
     set_index: int
@@ -93,15 +94,15 @@ class JudgedCall:
     is_candidate_first: bool
 
     def to_json(self) -> list[Any]:
-        """Return the call as `read_judged` takes it."""
+        """Return the call in the form that `read_judged` reads."""
         return [self.set_index, self.start, self.is_candidate_first]
 
 
 def read_judged(given: Any) -> list[JudgedCall]:
-    """Return the judged calls that a worker named.
+    """Return the judged calls that a worker reported.
 
     Raises:
-        HandoverError: they are not such calls.
+        HandoverError: the message does not describe such calls.
 
     >>> read_judged([[7, None, True]])
     [JudgedCall(set_index=7, start=None, is_candidate_first=True)]
@@ -109,10 +110,10 @@ def read_judged(given: Any) -> list[JudgedCall]:
     if not isinstance(given, list) or len(given) > MAX_JUDGED + MAX_WHOLE:
         raise HandoverError("The worker did not name the calls to be judged.")
     calls = []
-    for each in given:
-        if not isinstance(each, list) or len(each) != 3:
+    for item in given:
+        if not isinstance(item, list) or len(item) != 3:
             raise HandoverError("The worker did not name the calls to be judged.")
-        set_index, start, is_candidate_first = each
+        set_index, start, is_candidate_first = item
         numbers = [set_index, 0 if start is None else start]
         if not all(type(number) is int and 0 <= number <= MAX_SET for number in numbers):
             raise HandoverError("A call to be judged has a number that is out of range.")
@@ -122,10 +123,10 @@ def read_judged(given: Any) -> list[JudgedCall]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DrawnCalls:
-    """Calls on one set of inputs with other seeds, and the excerpt of their outputs.
+    """Calls on one input set with different seeds, and the excerpt of their outputs.
 
-    Call `i` of `count` has the seed of the set plus `i`, from 1 on. Of the outputs of a call, the
-    elements are those of `excerpt_of(size, num_outputs, start, most)`.
+    Call `i` of `count` uses the seed of the set plus `i`, starting at 1. The elements of a call's
+    outputs are those of `excerpt_of(size, num_outputs, start, most)`.
     """
 
     set_index: int
@@ -156,7 +157,7 @@ def read_draws(path: Path, described: Any, calls: DrawnCalls) -> list[Drawn]:
     """Return each output in all of the calls.
 
     Raises:
-        HandoverError: the description does not fit the file.
+        HandoverError: the description does not match the file.
     """
     _check_length(described)
     places = [_place(output) for output in described]
@@ -179,26 +180,26 @@ def read_draws(path: Path, described: Any, calls: DrawnCalls) -> list[Drawn]:
 
 
 def digest_of(elements: Iterable[Any]) -> str:
-    """Return a hash of the elements of an excerpt, arrays of bytes one after the other.
+    """Return a hash of the elements of an excerpt, a sequence of byte arrays.
 
     >>> digest_of([b"ab", b"c"]) == digest_of([b"abc"])
     True
     """
     digest = _blake2b(digest_size=8)
-    for each in elements:
-        digest.update(each)
+    for data in elements:
+        digest.update(data)
     return digest.hexdigest()
 
 
 class HandoverError(Exception):
-    """What a worker handed over is not what it said, or not what it may be."""
+    """The data that a worker handed over is invalid or does not match its description."""
 
 
 def read_outputs(path: Path, described: Any) -> list[Output]:
-    """Return the whole outputs in a file, mapped rather than read; the file may go afterwards.
+    """Return the whole outputs in a file as a memory map; the file may be deleted afterwards.
 
     Raises:
-        HandoverError: the description does not fit the file.
+        HandoverError: the description does not match the file.
     """
     _check_length(described)
     return _read(_map(path), described, None)
@@ -207,12 +208,12 @@ def read_outputs(path: Path, described: Any) -> list[Output]:
 def read_all_outputs(
     path: Path, described: Sequence[Any], starts: Sequence[int | None]
 ) -> list[list[Output]]:
-    """Return the outputs of several calls in one file, each as `described`.
+    """Return the outputs of several calls in one file, as `described`.
 
-    `starts` are those of their excerpts, whose elements are flat; None for whole outputs.
+    `starts` are the starts of their excerpts, whose elements are flat, or None for whole outputs.
 
     Raises:
-        HandoverError: a description does not fit the file.
+        HandoverError: a description does not match the file.
     """
     for each in described:
         _check_length(each)
@@ -263,7 +264,7 @@ def _place(described: Any) -> tuple[str, tuple[int, ...], int]:
 
 
 def _map(path: Path) -> mmap.mmap | bytes:
-    """Map a regular file; a link or a pipe in its place is refused, it could lead or block us."""
+    """Map a regular file; links and pipes are rejected, since they could redirect or block us."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:

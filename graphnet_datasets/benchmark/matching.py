@@ -1,4 +1,4 @@
-"""Which compilers run which samples: those of the sample's own framework."""
+"""Selection of the compilers that run each sample: those of the sample's framework."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def match_compilers(
     source: str | os.PathLike[str],
     compilers: Sequence[str],
 ) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the rows that a run is about, and the compilers that run those of each framework.
+    """Return the selected rows and, by framework, the compilers that run them.
 
-    Samples of a framework that none of the compilers is for are left out, as if the filters named
-    the others. A compiler that is named as `module:attribute` tells its framework only when it is
-    loaded: it is taken for torch's where there are samples of both.
+    Samples of a framework without a compiler are excluded. The framework of a compiler named as
+    `module:attribute` is only known once it is loaded. If there are samples of several frameworks,
+    such a compiler is assumed to be for torch.
 
     Raises:
-        UnknownCompilerError: a compiler is for none of the samples.
+        UnknownCompilerError: a compiler supports none of the samples.
         RunError: there is nothing to run.
     """
     if not compilers:
@@ -35,10 +35,11 @@ def match_compilers(
     filters = as_filters(filters)
     known = {name: _frameworks_of(name) for name in compilers}
     for name, found in known.items():
-        if not found:  # said before samples are read, which takes longer
+        if not found:  # raised before reading samples, which takes longer
             find_entry(name, (filters.framework or framework_names())[0])
     wanted = frozenset().union(*known.values())
-    # All first: a limit counts the samples that will run, and those are known by their framework.
+    # Select all samples first: a limit applies to the samples that will run, which requires their
+    # framework.
     chosen = choose(dataset, filters, dataset=source)
     found = chosen.frameworks
     if not filters.framework and not found.isdisjoint(wanted):
@@ -50,7 +51,7 @@ def match_compilers(
     for name, able in known.items():
         fitting = [each for each in frameworks if each in able]
         if not fitting:
-            find_entry(name, frameworks[0])  # says which ones there are
+            find_entry(name, frameworks[0])  # raises an error that lists the known compilers
         for framework in fitting[:1] if ":" in name else fitting:
             matched[framework].append(name)
     run_by = {framework: names for framework, names in matched.items() if names}
@@ -58,10 +59,10 @@ def match_compilers(
 
 
 def check_builds(compilers: Sequence[str], filters: Any, devices: Sequence[str]) -> None:
-    """Refuse GPUs that no framework of the compilers is built for, before anything is loaded.
+    """Raise if no framework of the compilers is built for the requested GPUs.
 
     Raises:
-        UnknownCompilerError: a name is of no compiler.
+        UnknownCompilerError: there is no compiler with this name.
         RunError: the frameworks are built without CUDA.
     """
     known = {name: _frameworks_of(name) for name in compilers}

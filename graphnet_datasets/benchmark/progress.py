@@ -1,4 +1,4 @@
-"""The progress of a run: how many of how many, what is under way since when, the score so far."""
+"""Progress of a run: counts, the current phase and its duration, and the score so far."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ DOING = {
 }
 """What a phase does to its sample, for people."""
 QUIET_S = 30.0
-"""Without a terminal a line comes at most this often about what is under way."""
+"""Without a terminal, the minimum interval between lines about the current phase, in seconds."""
 
 
 OnRecord = Callable[[Mapping[str, Any]], None]
 
 
 class Progress(Protocol):
-    """Takes what happens as it comes."""
+    """A receiver of progress events."""
 
     def enter(self, sample_id: str, compiler: str, phase: str) -> None:
-        """Say which phase a sample is in from now on."""
+        """Report the current phase of a sample."""
         ...
 
     def add(self, record: Mapping[str, Any]) -> None:
@@ -66,10 +66,10 @@ class _Silent:
 
 
 class Course:
-    """What is known of a run while it goes on: counts, the phase under way, times, scores.
+    """The state of a run in progress: counts, the current phase, times and scores.
 
-    `clock_s` gives seconds; the estimate of the rest is the mean time of the runs so far, those of
-    an earlier call that this one continues aside.
+    `clock_s` returns seconds. The remaining time is estimated from the mean time of the runs so
+    far, excluding those of an earlier call that this one continues.
 
     >>> now = iter([0.0, 1.0, 30.0, 43.0]).__next__
     >>> course = Course(total=3, done=1, clock_s=now)
@@ -89,32 +89,32 @@ class Course:
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
     def enter(self, sample_id: str, compiler: str, phase: str) -> None:
-        """Note which phase a sample is in from now on."""
-        del compiler  # the score beside it names it
+        """Record the current phase of a sample."""
+        del compiler  # the score next to it already names the compiler
         kind, _, name = phase.rpartition(" ")
         doing = DOING.get(name, f"in phase {name} of")
         self._phase = f"{doing} {sample_id}{' (eager alone)' if kind else ''}"
         self._entered_s = self._clock_s()
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Count a run that has ended."""
+        """Count a finished run."""
         self.count(record)
         self.num_done += 1
         self._phase = ""
 
     def count(self, record: Mapping[str, Any]) -> None:
-        """Take the record of a run into the scores, one of an earlier call included."""
+        """Add the record of a run, possibly of an earlier call, to the scores."""
         row = {name: record[name] for name in SCORE_COLUMNS}
         self._rows.setdefault(record["compiler"], []).append(row)
 
     def activity(self) -> str:
-        """Return what is under way and for how long."""
+        """Return the current activity and its duration."""
         if not self._phase:
             return "starting"
         return printable_line(f"{self._phase}, {minutes(self._clock_s() - self._entered_s)}")
 
     def times(self) -> str:
-        """Return how long the run has taken, and how long the rest may take."""
+        """Return the elapsed time of the run and an estimate of the remaining time."""
         elapsed_s = self._clock_s() - self._started_s
         num_own = self.num_done - self._num_before
         if not num_own or self.num_done >= self.total:
@@ -123,12 +123,12 @@ class Course:
         return f"{minutes(elapsed_s)}, about {minutes(left_s)} left"
 
     def score(self, compiler: str) -> str:
-        """Return S(t) of a compiler's records so far in a few words."""
+        """Return a short description of S(t) for a compiler's records so far."""
         return f"{compiler} {running_score(self._rows[compiler])}".rstrip()
 
 
 class _Bar:
-    """Drawn a few times a second: that takes time from the core that a run may be timed on."""
+    """A progress bar, redrawn only a few times a second to leave the timed core undisturbed."""
 
     def __init__(
         self, bar: Any, task: Any, course: Course, on_record: OnRecord | None = None
@@ -147,7 +147,7 @@ class _Bar:
 
 
 class _Lines:
-    """For logs and pipes: a line a run, and one now and then about what takes long."""
+    """Output for logs and pipes: a line per run, and occasional lines about long phases."""
 
     def __init__(self, course: Course, on_record: OnRecord | None = None) -> None:
         self._course, self._on_record = course, on_record
@@ -185,10 +185,10 @@ def show_progress(
 ) -> Iterator[Progress]:
     """Show the progress of a run on standard error, unless progress bars are disabled.
 
-    On a terminal that is a bar with the phase and the time of the current sample, the elapsed and
-    the estimated time; elsewhere it is a line for each run. `done` are the records of an earlier
-    call that this one continues. `on_record` is called with each of these and with each new record;
-    it then prints the lines for runs.
+    On a terminal this is a bar with the current phase, its duration, the elapsed time and the
+    estimated time; elsewhere it is a line per run. `done` contains the records of an earlier call
+    that this one continues. `on_record` is called with each of these and with each new record; it
+    then prints the lines for runs.
     """
     done = list(done)
     if on_record is not None:
@@ -213,9 +213,9 @@ def show_progress(
 def live_bar(
     course: Course, console: Console, on_record: OnRecord | None = None
 ) -> Iterator[Progress]:
-    """Show lines that fit a terminal: how far the run is, what is under way, the score so far.
+    """Show lines that fit the terminal: the progress, the current activity and the score so far.
 
-    What is too long for it ends in an ellipsis; lines that wrap would leave traces of each other.
+    Lines that are too long are truncated with an ellipsis, since wrapped lines leave artifacts.
     """
     from rich.console import RenderableType
     from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn
@@ -224,7 +224,7 @@ def live_bar(
     from rich.text import Text
 
     class Times(ProgressColumn):
-        """Asks the course at each drawing, so that the seconds go on."""
+        """Query the course at each redraw, so that the seconds advance."""
 
         def render(self, task: Any) -> Text:
             del task
@@ -248,7 +248,7 @@ def live_bar(
 
 
 def minutes(seconds: float) -> str:
-    """Return a duration as people write it.
+    """Return a duration in human-readable form.
 
     >>> minutes(72.4), minutes(3723)
     ('1:12', '1:02:03')
@@ -260,13 +260,13 @@ def minutes(seconds: float) -> str:
 
 
 def running_score(rows: list[dict[str, Any]]) -> str:
-    """Return S(t) of the records so far in a few words.
+    """Return a short description of S(t) for the records so far.
 
     >>> running_score([{"sample_id": "a", "status": "ok", "speedup": 2.0, "min_t": -3.0}])
     'S(-5) 0.100, S(0) 2.000'
     """
     try:
         scores = speedup_score(rows, has_intervals=False)
-    except GraphNetError:  # nothing so far says anything of the compiler
+    except GraphNetError:  # no record so far can be scored
         return ""
     return ", ".join(f"S({t}) {scores.at(t)['S']:.3f}" for t in SHOWN_T)

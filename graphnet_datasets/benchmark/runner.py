@@ -1,4 +1,4 @@
-"""`run`: time a dataset under compilers, resume where a killed run stopped, return the records."""
+"""`run`: time a dataset under compilers, resume interrupted runs and return the records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import datasets
 
 Compiler: TypeAlias = str | Callable[..., Any] | type
-"""A compiler by name or reference, or as a function or class."""
+"""A compiler given by name or reference, or as a function or class."""
 
 _logger = logging.getLogger(__name__)
 
@@ -64,46 +64,47 @@ def run(
 ) -> datasets.Dataset:
     """Time samples under eager and under a compiler, judge the outputs, and return the records.
 
-    Each sample under each compiler runs in a fresh process with empty compile caches; a crash, a
-    hang or running out of memory costs that one run. Records are written to `out` one by one. The
-    same call continues where a killed one stopped: what is there already, for the same sample,
-    compiler, version, options, settings and environment, is not run again.
+    Each sample under each compiler runs in a new process with empty compile caches. A crash, a hang
+    or running out of memory only affects this run. Records are written to `out` one by one.
+    Repeating an interrupted call resumes it: runs that `out` already contains for the same sample,
+    compiler, version, options, settings and environment are skipped.
 
     Args:
         dataset: rows of `load_dataset`, samples, names, paths, or several (see `select_rows`).
         compiler: one or several names of compilers, `module:attribute`, functions
-            `(module, example_inputs)` or `Compiler` classes. The source text of a function from a
+            `(module, example_inputs)` or `Compiler` classes. The source code of a function from a
             notebook or script is passed to the process that runs it.
-        device: `cpu`, `cuda` (the first GPU), `cuda:1`, or several GPUs, `cuda:0,cuda:1`, each of
-            which takes the next sample when it is free. On a Ray cluster `cpu` is every node and
-            `cuda` every GPU.
-        out: directory of the records; None keeps none after the call.
+        device: `cpu`, `cuda` (the first GPU), `cuda:1`, or several GPUs, `cuda:0,cuda:1`. Each of
+            several GPUs takes the next sample when it is free. On a Ray cluster `cpu` is every node
+            and `cuda` every GPU.
+        out: directory of the records; with None they are discarded after the call.
         options: options of the compiler.
-        filters: the samples to take: conditions as `load_dataset` takes them, or `Filters`.
+        filters: the samples to select: conditions as for `load_dataset`, or `Filters`.
         source: the dataset in which names are looked up.
-        settings: how to run them; `changes` are settings by name, `run(…, seed=1)`.
-        executor: `local`, or `ray` for the Ray cluster that this process is connected to or finds.
-        keep_outputs: keep the outputs of each run in `out`, for later runs to be compared with.
-        against: a directory of runs made with `keep_outputs`; it is checked first that these are of
-            the same samples, seed and input mode. `compare_with_reference` gives the verdicts.
-        time_spent: is told each phase of each run, so that printing it says what took the time;
-            not by the workers of a Ray cluster.
-        overlap: on a CPU with two processors or more, prepare and judge one sample while another
-            is; nothing of either runs while the other one is timed. Records come as they are done.
+        settings: how to run the samples; `changes` are settings by name, `run(…, seed=1)`.
+        executor: `local`, or `ray` for the connected Ray cluster or one that can be found.
+        keep_outputs: store the outputs of each run in `out`, for comparison with later runs.
+        against: a directory of runs made with `keep_outputs`. Checked first: these runs must have
+            the same samples, seed and input mode. `compare_with_reference` returns the verdicts.
+        time_spent: receives each phase of each run; print it for a breakdown of the time. Workers
+            of a Ray cluster do not report phases.
+        overlap: on a CPU with at least two processors, prepare and judge one sample while another
+            is being prepared or judged. Nothing else runs while a sample is timed. Records are
+            returned as they are finished.
         on_record: called with the record of each run as soon as it is stored, after those of an
-            earlier call. Progress then prints no line of its own for a run.
+            earlier call. Progress then prints no lines for runs.
 
-    A compiler runs on the samples of its own framework, and samples of a framework that none of the
-    compilers is for are left out. One that is named as `module:attribute` tells its framework only
-    when it is loaded: it is taken for torch's where there are samples of both.
+    A compiler runs on the samples of its own framework, and samples without a compiler are
+    excluded. The framework of a compiler named as `module:attribute` is only known once it is
+    loaded. If there are samples of several frameworks, such a compiler is assumed to be for torch.
 
     Returns:
         A dataset with a row of `RUNS_SCHEMA` for each sample and compiler, in the order given.
 
     Raises:
-        CompilerError: a compiler is unknown, unavailable or wrongly configured.
-        DatasetNotFoundError: nothing has the name.
-        RunError: there is nothing to run, records cannot be stored, or `against` does not fit.
+        CompilerError: a compiler is unknown, unavailable or misconfigured.
+        DatasetNotFoundError: there is no dataset or sample with this name.
+        RunError: there is nothing to run, records cannot be stored, or `against` does not match.
         MissingExtraError: the executor's package is not installed.
 
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -123,10 +124,10 @@ def run(
             for part in ([compiler] if isinstance(compiler, str) else several)
         )
     )
-    resolved = [resolve_name(name) for name in named]  # a missing file is an error at once
-    compilers = resolved if executor == "ray" else named  # other nodes have other directories
+    resolved = [resolve_name(name) for name in named]  # raises early if a file is missing
+    compilers = resolved if executor == "ray" else named  # nodes have other directories
     given = resolve_paths(options or {})
-    if executor == "local":  # nodes of a cluster may have other builds
+    if executor == "local":  # cluster nodes may have other builds
         check_builds(compilers, filters, devices)
     rows, compilers_of = match_compilers(dataset, filters, source, compilers)
     is_kept = keep_outputs or against is not None
@@ -149,7 +150,7 @@ def run(
             framework: [runs_on.find_candidate(name, framework, given) for name in names]
             for framework, names in compilers_of.items()
         }
-        # Of several devices, which are alike, it does not matter which one a sample was run on.
+        # Several devices are identical, so it does not matter which one ran a sample.
         place = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]
         jobs = _make_jobs(rows, candidates, place, chosen, environment_id(runs_on.environment))
         if against is not None:
@@ -207,7 +208,7 @@ def _make_jobs(
     settings: Settings,
     environment: str,
 ) -> list[SampleJob]:
-    """Return a job per sample, with the identity of each of its runs."""
+    """Return a job per sample, with the ids of its runs."""
     jobs = []
     for row in rows:
         sample = sample_from_row(row)
@@ -238,7 +239,7 @@ def _tell_earlier(
     environment: Mapping[str, Any],
     store: RunStore,
 ) -> None:
-    """Log how many runs are done, and which records are of another environment or source."""
+    """Log how many runs are already done, and which records have another environment or source."""
     asked = [(job, run_id, candidate) for job in jobs for run_id, candidate in job.candidates]
     num_done = sum(run_id in store for _, run_id, _ in asked)
     if said := describe_done(num_done, len(asked)):
@@ -273,7 +274,7 @@ def _run_jobs(
     time_spent: TimeSpent | None = None,
     on_record: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> None:
-    """Run what the store does not hold yet, and store each record as soon as there is one."""
+    """Run the jobs that the store lacks, and store each record as soon as it is available."""
     lacking = set() if outputs is None else _without_outputs(jobs, store, outputs)
     pending = []
     for job in jobs:
@@ -315,7 +316,7 @@ def _run_jobs(
 
 
 def _where(dataset: Any, source: str | os.PathLike[str]) -> str | None:
-    """Return where samples that were named are found again; None where objects were given."""
+    """Return where named samples can be found again, or None if objects were given."""
     places = set()
     for each in dataset if isinstance(dataset, list | tuple) else [dataset]:
         if not isinstance(each, str | os.PathLike):
@@ -327,7 +328,7 @@ def _where(dataset: Any, source: str | os.PathLike[str]) -> str | None:
 
 
 def _without_outputs(jobs: Sequence[SampleJob], store: RunStore, outputs: OutputStore) -> set[str]:
-    """Return the runs that were finished by a call that kept no outputs."""
+    """Return the ids of finished runs whose outputs were not stored."""
     table = store.table(run_id for job in jobs for run_id, _ in job.candidates)
     return {
         run_id
@@ -340,7 +341,7 @@ def _without_outputs(jobs: Sequence[SampleJob], store: RunStore, outputs: Output
 
 @contextlib.contextmanager
 def _nothing_left_behind(path: Path) -> Iterator[None]:
-    """Remove what was made for a run that failed before its first record."""
+    """Remove files and folders of a run that failed before its first record."""
     missing = [place for place in (path, *path.parents) if not place.exists()]
     try:
         yield
@@ -350,7 +351,7 @@ def _nothing_left_behind(path: Path) -> Iterator[None]:
             if parts.is_dir() and not any(parts.glob("*.parquet")):
                 (parts / LOCK_NAME).unlink(missing_ok=True)
             for place in (parts, path / "logs", *missing):
-                with contextlib.suppress(OSError):  # something else lies there, which stays
+                with contextlib.suppress(OSError):  # a non-empty folder stays
                     place.rmdir()
         raise
 

@@ -1,4 +1,4 @@
-"""What a run can be told, and the defaults with their reasons."""
+"""Run settings, and the reasons for their defaults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..timing.pairs import TimingSettings
 from .records.records import hash_json, to_plain
 
 MIN_VARIATIONS, MAX_VARIATIONS = 3, 16
-"""Two values of a number are one recompilation apart; a stale one shows from the third on."""
+"""Two values of a number cause one recompilation; a stale value shows from the third on."""
 
 PHASE_TIMEOUTS_S: Mapping[str, float] = {
     "load": 300.0,
@@ -30,22 +30,21 @@ none."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How each sample is run.
+    """Settings for running samples.
 
-    `weights`: "parameters" holds them in the module, as a deployment does, so that a compiler may
-    fold them; "inputs" hands them in with each call, as GraphNet does. `num_input_sets`: how many
-    sets of data inputs the calls go through in turn. `num_variations`: 0, or how many sizes and
-    values of scalar inputs the compiled graph is called with after the timed run, each call judged.
-    `num_threads`: of each arm; None is one for each CPU that this process may use.
-    `memory_limit_bytes`: of one sample's processes together; None is nine tenths of what is free
-    when the run starts. `alone_calls`: calls of eager timed in a process of its own.
-    `cache_mode`: "cold" overwrites the caches of the processor or the GPU
-    before each timed call. `launch_mode`: "cuda_graph" captures both arms in a CUDA graph and times
-    its replay, where both can be captured; a CPU knows no such thing. `has_oracle`: whether eager
-    runs once more in float64, where that fits. `has_profile`: whether a few calls more are looked
-    at by torch's profiler.
-    `trust_remote_code` lets the source of custom operators run, which came with a sample.
-    `phase_timeouts_s` overrides `PHASE_TIMEOUTS_S` phase by phase.
+    `weights`: "parameters" stores them in the module, as in deployment, so that a compiler may fold
+    them; "inputs" passes them with each call, as GraphNet does. `num_input_sets`: the number of
+    sets of data inputs that calls cycle through. `num_variations`: 0, or the number of sizes and
+    scalar input values with which the compiled graph is called and judged after the timed run.
+    `num_threads`: per arm; None means one per CPU available to this process. `memory_limit_bytes`:
+    the limit for all processes of one sample; None means nine tenths of the free memory when the
+    run starts. `alone_calls`: the number of eager calls timed in a separate process. `cache_mode`:
+    "cold" overwrites the caches of the processor or GPU before each timed call. `launch_mode`:
+    "cuda_graph" captures both arms in a CUDA graph and times its replay, if both can be captured;
+    it has no effect on a CPU. `has_oracle`: also run eager in float64 if this fits. `has_profile`:
+    record a few additional calls with torch's profiler. `trust_remote_code`: allow the source code
+    of custom operators, which comes with a sample, to run. `phase_timeouts_s`: overrides for
+    individual phases of `PHASE_TIMEOUTS_S`.
     """
 
     weights: Literal["parameters", "inputs"] = "parameters"
@@ -104,18 +103,18 @@ class Settings:
         return self.num_threads or len(os.sched_getaffinity(0))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as an object that JSON can hold."""
+        """Return the settings as a JSON-compatible object."""
         plain = to_plain(self)
-        if not self.num_variations:  # so that runs keep the ids that they had before it existed
+        if not self.num_variations:  # omitted to preserve the ids of older runs
             del plain["num_variations"]
         return plain
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Settings:
-        """Return the settings that `to_json` gave.
+        """Return the settings that `to_json` serialized.
 
         Raises:
-            RunError: there is a setting that this version does not have.
+            RunError: a setting is unknown to this version.
 
         >>> Settings.from_json(Settings(seed=3).to_json()) == Settings(seed=3)
         True
@@ -134,11 +133,11 @@ class Settings:
         return cls(**{**plain, "timing": TimingSettings(**times)})
 
     def hash(self) -> str:
-        """Return the hash under which runs with the same settings are found."""
+        """Return the hash that identifies runs with the same settings."""
         return hash_json(self.to_json())
 
     def limits(self, device: str) -> Limits:
-        """Return what the processes of one sample may use."""
+        """Return the resource limits for the processes of one sample."""
         limits = Limits(
             phase_timeouts_s=self.phase_timeouts_s,
             memory_bytes=self.memory_limit_bytes,
@@ -148,7 +147,7 @@ class Settings:
 
 
 def _number(value: Any) -> Any:
-    """Return a value out of JSON, where infinities are text."""
+    """Return a JSON value with infinities converted from strings."""
     if isinstance(value, Mapping):
         return {name: _number(each) for name, each in value.items()}
     return float(value) if value in ("inf", "-inf", "nan") else value

@@ -1,4 +1,4 @@
-"""What the time of a run went into, phase by phase and compiler by compiler."""
+"""A breakdown of the time of a run by phase and compiler."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from ..scores.text import text_table
 
 START, JUDGE, STAND_STILL = "start", "judge", "stand still"
-"""Phases of the parent: a process is started and handed its sample, outputs are compared, and a
-sample waits, its processes stopped, while another one is timed."""
+"""Phases of the parent: starting a process and passing its sample, comparing outputs, and keeping
+the processes of a sample stopped while another sample is timed."""
 _OTHER = "everything else"
 _ROWS: Mapping[str, str] = {
     START: "start processes",
@@ -31,10 +31,10 @@ _ROWS: Mapping[str, str] = {
 
 
 class TimeSpent:
-    """Adds up the seconds of each phase of each compiler, as `run` tells of them.
+    """Accumulate the seconds of each phase per compiler, as reported by `run`.
 
-    On several devices these are seconds of all of them together. What is in no phase (the dataset,
-    the looks at the compilers, the records on disk) is the rest of the time since it was made.
+    With several devices these are seconds summed over all devices. Time outside of all phases (the
+    dataset, inspecting the compilers, writing records) is the remainder since creation.
 
     >>> now = iter([0.0, 1.0, 1.5, 4.5, 5.0, 6.0]).__next__
     >>> spent = TimeSpent(now)
@@ -61,13 +61,13 @@ class TimeSpent:
         self._seconds: dict[tuple[str, str], float] = {}
 
     def enter(self, sample_id: str, compiler: str, phase: str) -> None:
-        """Note that a sample is in this phase from now on."""
+        """Record the current phase of a sample."""
         with self._lock:
             now_s = self._leave(sample_id)
             self._current[sample_id] = compiler, phase, now_s
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Note that a run has ended."""
+        """Record the end of a run."""
         with self._lock:
             self._leave(str(record["sample_id"]))
 
@@ -83,7 +83,7 @@ class TimeSpent:
         found = {phase for _, phase in seconds}
         phases = [phase for phase in _ROWS if phase in found] + sorted(found - _ROWS.keys())
         known_s = sum(seconds.values())
-        # On several devices there are more seconds in phases than there were on the clock.
+        # With several devices the phases may add up to more than the elapsed time.
         whole_s = max(total_s, known_s)
         rows = [
             [

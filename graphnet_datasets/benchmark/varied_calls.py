@@ -16,14 +16,15 @@ VERDICTS = ("ok", "wrong", "stale", "failed", "unsupported", "undecidable")
 """Verdicts on a call, and on all calls of a run together."""
 
 DISTINCT_T = -4.0
-"""Outputs that agree at this tolerance are too near each other to tell two calls apart by them."""
+"""Outputs that agree at this tolerance are too similar to distinguish two calls."""
 MAX_CALLS = 256
 MAX_SCALARS = 8
-"""Scalar inputs that change; a call costs a compilation where the compiler takes no other value."""
+"""The number of scalar inputs that change; each call costs a compilation if the compiler
+specializes."""
 MAX_LITERALS = 24
-"""Literals that eager is called with in the search for those that change the outputs."""
+"""The number of literals tried with eager to find those that change the outputs."""
 MAX_FROZEN = 32
-"""Outputs of eager with a frozen size or number that a call is compared with."""
+"""The number of eager's outputs with a frozen size or number that a call is compared with."""
 
 _SIZE_FACTORS = (2.0, 3.0, 1.5, 0.5, 4.0, 0.75, 1.25, 2.5, 5.0, 0.25, 6.0, 8.0)
 _NUMBER_FACTORS = (2.0, 3.0, 0.5, 1.5, 4.0, 0.75, 0.25, 5.0, -1.0, 1.25, 0.1, 8.0)
@@ -34,23 +35,23 @@ _SMALL_BYTES = 2**26
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VariedCall:
-    """One call: the sizes of all symbols and the values of the scalar inputs, by name."""
+    """A call: the sizes of all symbols and the values of the scalar inputs, by name."""
 
     kind: Kind
     sizes: Mapping[str, int]
     scalars: Mapping[str, float | int | bool]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the call as `VaryingPlan.from_json` takes it."""
+        """Return the call in the form that `VaryingPlan.from_json` reads."""
         return {"kind": self.kind, "sizes": dict(self.sizes), "scalars": dict(self.scalars)}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VaryingPlan:
-    """The calls of a run that varies, in their order; the first has the sizes of the capture.
+    """The varied calls of a run in order; the first has the sizes of the capture.
 
-    `literals` are the literals of the graph that are inputs of the called module. `start` says
-    which elements of large outputs are compared (`frameworks.outputs.excerpt_of`), None for all.
+    `literals` are the graph's literals that are inputs of the called module. `start` selects the
+    compared elements of large outputs (`frameworks.outputs.excerpt_of`); None selects all.
     """
 
     calls: tuple[VariedCall, ...]
@@ -58,7 +59,7 @@ class VaryingPlan:
     start: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as an object that JSON can hold."""
+        """Return the plan as a JSON-compatible object."""
         return {
             "calls": [call.to_json() for call in self.calls],
             "literals": list(self.literals),
@@ -67,10 +68,10 @@ class VaryingPlan:
 
     @classmethod
     def from_json(cls, plan: Mapping[str, Any]) -> VaryingPlan:
-        """Return the plan that `to_json` returned.
+        """Return the plan that `to_json` serialized.
 
         Raises:
-            ValueError, TypeError, KeyError: it is not such a plan.
+            ValueError, TypeError, KeyError: `plan` is not a valid plan.
 
         >>> plan = VaryingPlan((VariedCall("base", {"batch": 2}, {"scalar_0": 0.5}),), (0.5,))
         >>> VaryingPlan.from_json(plan.to_json()) == plan
@@ -95,7 +96,7 @@ class VaryingPlan:
 
 
 def as_called(sample: Sample, literals: Sequence[float | int]) -> Sample:
-    """Return the graph that is compiled: with these literals as inputs, and sizes of its tensors.
+    """Return the compiled graph, with these literals and the sizes of its tensors as inputs.
 
     Raises:
         ValueError: the graph has no such literal.
@@ -111,7 +112,7 @@ def as_called(sample: Sample, literals: Sequence[float | int]) -> Sample:
 
 
 def with_literals(sample: Sample, literals: Sequence[float | int]) -> Sample:
-    """Return the graph with these of its literals as inputs; its symbols stay as they are."""
+    """Return the graph with these of its literals as inputs; its symbols do not change."""
     places = find_literals(sample)
     for literal in literals:
         if literal not in places:
@@ -120,10 +121,10 @@ def with_literals(sample: Sample, literals: Sequence[float | int]) -> Sample:
 
 
 def other_sizes(sample: Sample) -> Iterator[dict[str, int]]:
-    """Yield sizes of all symbols that differ from those of the capture, those near it first.
+    """Yield sizes of all symbols that differ from those of the capture, the closest first.
 
-    Symbols differ from one another wherever the constraints allow, so that no compiler may take two
-    of them for one.
+    Symbols have different sizes from one another if the constraints allow it, so that a compiler
+    that merges two symbols is detected.
 
     >>> from graphnet_datasets.sample import Input, Symbol, Value
     >>> lines = Sample("example/lines", "torch", "other",
@@ -170,8 +171,8 @@ def plan_calls(
 ) -> tuple[VariedCall, ...]:
     """Return the calls: the base, each of `sizes`, then the numbers together and one by one.
 
-    Scalar inputs keep their first value while sizes change and the other way round. The last call
-    is the first one again, which shows state that an earlier call left behind.
+    Scalar inputs keep their base value while sizes change, and vice versa. The last call repeats
+    the first one, which reveals state that an earlier call left behind.
     """
     calls = [VariedCall("base", hints, base)]
     calls += [VariedCall("sizes", other, base) for other in sizes]

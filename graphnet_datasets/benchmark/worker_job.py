@@ -1,6 +1,6 @@
-"""What a worker is told to do: one job, written by the parent and read by the child.
+"""Worker jobs, written by the parent and read by the child.
 
-It crosses the process as JSON, through `to_payload` and `from_payload` and nothing else.
+A job is passed between processes as JSON, exclusively by `to_payload` and `from_payload`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ Kind: TypeAlias = Literal[
     "eager_varied",
     "candidate_varied",
 ]
-"""What a worker does: look at a compiler, measure the device's peak rates, run a candidate beside
-eager, run eager alone on the calls that are judged, run eager while a candidate runs elsewhere, or
-run eager or a candidate with other sizes and numbers."""
+"""The kinds of jobs: inspect a compiler, measure the device's peak rates, run a candidate next to
+eager, run eager alone on the judged calls, run eager while a candidate runs in another process,
+or run eager or a candidate with other sizes and numbers.
+"""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Turns:
-    """How two processes take turns: the pipes by which each hands over to the other.
+    """The pipes with which two processes pass the turn to each other.
 
-    `eager_ms` are times of eager that are known already, `is_fresh` whether its inputs were drawn
-    anew in the run that is doubted.
+    `eager_ms` are known times of eager. `is_fresh` states whether inputs were redrawn in the
+    doubted run.
     """
 
     of_eager: str
@@ -53,17 +54,17 @@ class Turns:
 class WorkerJob:
     """One job of a worker.
 
-    `settings` are those of the run with what depends on the machine filled in: the number of
-    threads and the limit of memory. `compiler` is the name under which the worker finds it. `again`
-    are calls whose inputs the first pairs take, and `judged` those that eager repeats; with
-    `is_first` it also makes the outputs of the first call, its times and the oracle. `is_fresh`
-    says whether inputs of later sets are drawn anew. `turns` is set where two processes take turns.
-    `plan` is the plan of the draws of a graph whose outputs are random, and `draws` are the calls
-    with other seeds that eager repeats. `is_known_to_fit` says that an earlier process has compared
-    with the limits the memory of the sample. `turnstile` is the pipe from which a byte is read
-    before each phase that is timed, "" where nothing else is under way. `restores_state` says that
-    state outside the graph is restored after each call of the candidate. `varying` is the plan of
-    calls with other sizes and numbers (`VaryingPlan.to_json`), empty where eager is to make it.
+    `settings` are the settings of the run with the machine-dependent values filled in: the number
+    of threads and the memory limit. `compiler` is the name by which the worker finds it. `again`
+    are calls whose inputs the first pairs use, and `judged` are calls that eager repeats. With
+    `is_first` eager also computes the outputs of the first call, its times and the oracle.
+    `is_fresh` states whether inputs of later sets are redrawn. `turns` is set if two processes take
+    turns. `plan` is the draw plan of a graph with random outputs, and `draws` are the calls with
+    different seeds that eager repeats. `is_known_to_fit` states that an earlier process has checked
+    the sample's memory against the limits. `turnstile` is the pipe from which a byte is read before
+    each timed phase, or "" if no other job is running. `restores_state` restores state outside the
+    graph after each call of the candidate. `varying` is the plan of calls with other sizes and
+    numbers (`VaryingPlan.to_json`), or empty if eager should make it.
     """
 
     kind: Kind
@@ -93,7 +94,7 @@ class WorkerJob:
     def reads(self) -> list[str]:
         """The files and folders that the compiler and its options name.
 
-        A run that is repeated has its options from a record, which may be a stranger's.
+        The options of a repeated run come from a record, which may be untrusted.
         """
         options = [] if self.again else self.options.values()
         paths = [value for value in options if isinstance(value, str)]
@@ -106,7 +107,7 @@ class WorkerJob:
     def executes(self) -> list[str]:
         """The programs, or folders of programs, that the compiler may start.
 
-        A compiler that does not come with this library is its user's own code, and may start any.
+        A compiler outside of this library is the user's own code and may start any program.
         """
         if not self.compiler:
             return []
@@ -121,11 +122,11 @@ class WorkerJob:
 
     @property
     def writes(self) -> list[str]:
-        """The pipes by which two processes take turns."""
+        """The pipes with which two processes take turns."""
         return [] if self.turns is None else [self.turns.of_eager, self.turns.of_candidate]
 
     def to_payload(self) -> dict[str, Any]:
-        """Return the job as an object that JSON can hold."""
+        """Return the job as a JSON-compatible object."""
         payload = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return payload | {
             "settings": self.settings.to_json(),
@@ -144,7 +145,7 @@ class WorkerJob:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> WorkerJob:
-        """Return the job that `to_payload` gave.
+        """Return the job that `to_payload` serialized.
 
         >>> job = WorkerJob(kind="candidate", device="cpu", settings=Settings(), compiler="eager")
         >>> WorkerJob.from_payload(job.to_payload()) == job

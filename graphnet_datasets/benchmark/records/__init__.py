@@ -1,1 +1,1 @@
-"""Records of runs on disk, and the environment that they were made in."""
+"""Run records on disk, and the environment of a run."""

@@ -1,8 +1,8 @@
-"""What a directory of records holds of the runs that are asked for, and what it only seems to.
+"""Matching of requested runs with the records in a directory.
 
-A run is done where sample, compiler, its source, options, settings and environment are the same. A
-record that differs in nothing that was asked for, but in the machine, a version or the source, is
-told by the name of what differs: it stays, and the run is made once more.
+A run is done if its sample, compiler, compiler source, options, settings and environment match a
+record. A record that matches the request but differs in the machine, a version or the source is
+reported with its differences. The record stays and the run is repeated.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 from ...json_text import parse_json
 
 ASKED_FOR = ("sample_id", "compiler", "compiler_options", "device", "settings")
-"""Columns that say what was asked for; who asks for something else expects other runs."""
+"""Columns that define the request; another request leads to other runs."""
 FOUND = ("compiler_version", "compiler_source", "sample_digest", "environment")
-"""Columns that say under what it was found to run."""
+"""Columns that describe the conditions under which a run happened."""
 _MOST_NAMED = 6
 _MOST_LENGTH = 60
 
 
 def describe_done(num_done: int, num_runs: int) -> str:
-    """Say how many of the runs are done already, "" where none is.
+    """Describe how many of the runs are already done; "" if none are.
 
     >>> describe_done(3, 3)
     '3 already done, of 3: there is nothing to run. Choose another `out` to run them once more.'
@@ -40,10 +40,10 @@ def describe_done(num_done: int, num_runs: int) -> str:
 def describe_others(
     pending: Iterable[Mapping[str, Any]], records: Iterable[Mapping[str, Any]]
 ) -> list[str]:
-    """Say in what finished runs differ that are the same as pending ones but for where they ran.
+    """Describe how finished runs differ from pending runs that match except for their environment.
 
-    Both have the columns `ASKED_FOR` and `FOUND`. Of several records the newest counts, which is
-    the last. A sentence for each set of differences, the most frequent first.
+    Both have the columns `ASKED_FOR` and `FOUND`. Of several matching records the last one, which
+    is the newest, counts. Returns a sentence per set of differences, the most frequent first.
     """
     newest = {_asked_for(record): record for record in records}
     counts: collections.Counter[tuple[str, ...]] = collections.Counter()
@@ -61,7 +61,7 @@ def describe_others(
 
 
 def find_differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what two runs differ in besides what was asked for, by name, with both values.
+    """Return the differences between two runs beyond the request, by name, with both values.
 
     >>> one, other = ({"environment": f'{{"python": "{v}"}}'} for v in ("3.11", "3.12"))
     >>> find_differences(one, other)
@@ -80,9 +80,9 @@ def _asked_for(run: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of `FOUND` that are known, the environment field by field."""
+    """Return the known columns of `FOUND`, with the environment split into its fields."""
     flat = {name: run.get(name) for name in FOUND if name != "environment"}
-    # An older record does not say of which source or sample it is.
+    # Older records lack the source and the sample.
     flat = {name: value for name, value in flat.items() if value is not None}
     pending: list[tuple[str, Any]] = [
         ("environment", parse_json(run.get("environment") or "{}", {}))

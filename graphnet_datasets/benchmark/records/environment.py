@@ -1,4 +1,4 @@
-"""What a run's figures depend on besides the sample, the compiler and the settings."""
+"""The environment of a run: what affects its results besides sample, compiler and settings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OVERRIDDEN = frozenset(
 """Variables that processes of samples are given other values of, whatever they were before."""
 _NOT_FLAGS = re.compile(
     r"CACHE|DIR|HOME|PATH|ROOT|VISIBLE_DEVICES|VERSION"
-    r"|NVIDIA_(REQUIRE|DRIVER_CAPABILITIES|PRODUCT_NAME)"  # what images of containers say of theirs
+    r"|NVIDIA_(REQUIRE|DRIVER_CAPABILITIES|PRODUCT_NAME)"  # set by container images
 )
 
 _GPU_FIELDS = (
@@ -43,10 +43,10 @@ _GPU_FIELDS = (
 
 
 def describe_environment(device: str = "cpu") -> dict[str, Any]:
-    """Return the machine, the software and the flags that decide how fast a graph runs.
+    """Return the hardware, software and flags that determine how fast a graph runs.
 
-    What changes from minute to minute (clocks, load, free memory) is left out, so that two runs on
-    one machine share an `environment_id`. No framework is imported.
+    Values that change from minute to minute (clocks, load, free memory) are excluded, so that runs
+    on one machine share an `environment_id`. No framework is imported.
 
     >>> sorted(describe_environment())
     ['cpu', 'draws', 'flags', 'gpu', 'kernel', 'num_cpus', 'packages', 'python', 'system']
@@ -69,7 +69,7 @@ def describe_environment(device: str = "cpu") -> dict[str, Any]:
 
 
 def environment_id(environment: Mapping[str, Any]) -> str:
-    """Return the hash under which runs in the same environment are found."""
+    """Return the hash that identifies runs in the same environment."""
     return hash_json(environment)
 
 
@@ -104,17 +104,17 @@ def _cpu() -> dict[str, Any]:
 
 
 def _packages() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _gpu(device: str) -> dict[str, str] | None:
-    """Ask the driver through its tool, which starts no context on the device."""
+    """Query the driver with its command-line tool, which creates no context on the device."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return None

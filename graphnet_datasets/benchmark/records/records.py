@@ -1,8 +1,8 @@
-"""Run records on disk: durable one by one, and a table in the end.
+"""Run records on disk: one durable file per record, merged into a table.
 
-A directory of runs holds `runs.parquet` and, while a run is under way, `parts/<run_id>.parquet`,
-one record each. A part appears whole or not at all, so whatever kills the process costs at most the
-record that was not yet written, and whoever reads the directory meanwhile sees whole records.
+A directory of runs contains `runs.parquet` and, during a run, one `parts/<run_id>.parquet` per
+record. Parts are written atomically. If the process is killed, only an unwritten record is lost,
+and concurrent readers see complete records.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ TABLE_NAME = "runs.parquet"
 PARTS_NAME = "parts"
 LOCK_NAME = ".lock"
 COMPACT_EVERY = 256
-"""Parts beyond which they are put into the table while a run goes on."""
+"""The number of parts after which they are merged into the table during a run."""
 
 
 def sample_digest(sample: Sample) -> str:
-    """Return a hash of all that a run of `sample` depends on, its stored elements included.
+    """Return a hash of everything a run of `sample` depends on, including its stored elements.
 
-    Unlike the signature hash it changes with the id, from which inputs are seeded, and with the
-    recorded statistics.
+    Unlike the signature hash, it depends on the id, which seeds the inputs, and on the recorded
+    statistics.
     """
     digest = hashlib.blake2b(digest_size=12)
     fields = (
@@ -57,7 +57,7 @@ def sample_digest(sample: Sample) -> str:
 
 
 def hash_json(value: Any) -> str:
-    """Return a hash of a value that JSON can hold, whatever the order of its keys.
+    """Return a hash of a JSON-compatible value, independent of the order of keys.
 
     >>> hash_json({"a": 1, "b": 2}) == hash_json({"b": 2, "a": 1})
     True
@@ -67,7 +67,7 @@ def hash_json(value: Any) -> str:
 
 
 def make_run_id(sample: Sample, **what: Any) -> str:
-    """Return the identity of a run: the same sample under the same `what` is the same run.
+    """Return the id of a run; the same sample and the same `what` result in the same id.
 
     >>> from graphnet_datasets.sample import Sample
     >>> sample = Sample("a", "torch", "other", (), (), ())
@@ -85,8 +85,8 @@ class RunStore:
     Several processes may add to one directory.
 
     Raises:
-        RunError: the directory cannot be made or written.
-        SchemaError: what it holds cannot be read.
+        RunError: the directory cannot be created or written to.
+        SchemaError: its content cannot be read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -109,11 +109,11 @@ class RunStore:
         return run_id in self._ids
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Store one record; when this returns, it is on disk.
+        """Store one record; it is on disk when this method returns.
 
         Raises:
             RunError: the record cannot be written.
-            SchemaError: it does not have the columns and types of `RUNS_SCHEMA`.
+            SchemaError: the record does not match `RUNS_SCHEMA`.
         """
         run_id = record["run_id"]
         table = rows_to_table([record])
@@ -129,7 +129,7 @@ class RunStore:
             self.compact()
 
     def compact(self) -> None:
-        """Put the single records into the table."""
+        """Merge the parts into the table."""
         with self._locked():
             parts = sorted(self._parts.glob("*.parquet"))
             for place in self._parts.glob(".*.tmp"):
@@ -142,7 +142,7 @@ class RunStore:
         self._num_parts = 0
 
     def table(self, run_ids: Iterable[str]) -> pa.Table:
-        """Return the records with the given ids, in that order; those not there are left out."""
+        """Return the records with the given ids, in that order; missing ids are skipped."""
         self.compact()
         table = self._whole()
         index_of = {run_id: index for index, run_id in enumerate(table["run_id"].to_pylist())}
@@ -150,7 +150,7 @@ class RunStore:
         return table.take(pa.array(indices, pa.int64()))
 
     def rows(self, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Return some columns of all records, in order of start."""
+        """Return some columns of all records, ordered by start time."""
         table = self._whole().sort_by([("started_at", "ascending")])
         return table.select(list(columns)).to_pylist()
 
@@ -169,30 +169,30 @@ class RunStore:
 
 
 def read_runs(path: str | os.PathLike[str]) -> pa.Table:
-    """Return the run records at `path`, a directory of runs or a Parquet file, in order of start.
+    """Return the run records at `path`, a directory or a Parquet file, ordered by start time.
 
     Raises:
-        DatasetNotFoundError: there are none.
-        FormatVersionError: they are of another format version.
-        SchemaError: a file is not a whole Parquet file or has other columns.
+        DatasetNotFoundError: there are no records.
+        FormatVersionError: the records have another format version.
+        SchemaError: a file is not a complete Parquet file or has other columns.
     """
     table = pa.concat_tables([_read_file(file) for file in find_run_files(Path(path))])
-    table = without_copies(table)  # killed between writing the table and removing its parts
+    table = without_copies(table)  # duplicates of merged parts, left by a killed process
     return table.sort_by([("started_at", "ascending"), ("run_id", "ascending")])
 
 
 def write_runs(runs: pa.Table | Iterable[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
-    """Write run records to one Parquet file, whole or not at all.
+    """Atomically write run records to one Parquet file.
 
     Raises:
-        SchemaError: they do not have the columns and types of `RUNS_SCHEMA`.
+        SchemaError: the records do not match `RUNS_SCHEMA`.
     """
     table = runs if isinstance(runs, pa.Table) else rows_to_table(runs)
     _write_parquet(_checked(table, "The run records"), Path(path))
 
 
 def rows_to_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Return rows, with every column of `RUNS_SCHEMA`, as a table.
+    """Return rows with all columns of `RUNS_SCHEMA` as a table.
 
     Raises:
         SchemaError: a column is missing, unknown or of another type.
@@ -213,7 +213,7 @@ def rows_to_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def to_plain(value: Any) -> Any:
-    """Return settings as JSON can hold them: dataclasses as objects, infinities as text.
+    """Return settings as JSON-compatible values: dataclasses as objects, infinities as strings.
 
     >>> to_plain({"limit": math.inf, "names": ("a",)})
     {'limit': 'inf', 'names': ['a']}
