@@ -1,4 +1,4 @@
-"""S(t) and ES(t) of run records, and what is needed to compute them elsewhere."""
+"""S(t) and ES(t) of run records, and the functions behind them."""
 
 from .comparing import compare
 from .comparison import Comparison

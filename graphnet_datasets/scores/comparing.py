@@ -1,4 +1,4 @@
-"""Comparing two run sets: which samples both decide, and what each says of them."""
+"""Comparison of two run sets on the samples that both decide."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def compare(
     threshold: float = 0.05,
     duplicates: Duplicates = "refuse",
 ) -> Comparison:
-    """Compare the runs of one compiler with those of another, or of another version.
+    """Compare the runs of one compiler with those of another compiler or version.
 
-    With the basis "speedup" B's speedup over its own eager is divided by A's: what disturbs a
-    machine between the two runs disturbs eager too, and falls out. With "latency" A's time is
-    divided by B's: for two devices, or where eager itself changed. Outputs have to be right at
-    t = `tolerance`, but never at a t at which zeros would do: see `Comparison`.
+    With the basis "speedup", B's speedup over its own eager is divided by A's. A disturbance of the
+    machine affects both arms of a run, so it cancels out. With "latency", A's time is divided by
+    B's: use it for two devices, or if eager itself changed. Outputs must be right at t =
+    `tolerance`, but never at a t at which zeros pass: see `Comparison`.
 
     Raises:
-        ScoreError: a parameter is out of range, a run set is of several compilers, or no sample
+        ScoreError: A parameter is out of range, a run set contains several compilers, or no sample
             counts in both.
 
     >>> def run(speedup):
@@ -131,7 +131,7 @@ def compare(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Outcomes:
-    """Per sample: which arms ended well, which are correct, and whether that can be told."""
+    """For each sample: which arms ended well, which are correct, and whether it is decidable."""
 
     is_ended: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
     is_correct: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
@@ -139,17 +139,17 @@ class _Outcomes:
 
 
 def _outcomes(records: list[Records], tolerance: int) -> _Outcomes:
-    """Decide each sample at `tolerance`, or just below the t from which zeros pass.
+    """Decide each sample at `tolerance`, or just below the t at which zeros pass.
 
-    The two runs have one eager arm; where they tell different figures of it, the stricter counts.
+    Both runs should agree about eager; where they differ, the stricter value applies.
     """
     vacuous_from = np.fmin(records[0].vacuous_from, records[1].vacuous_from)
     eager_t = np.fmax(records[0].eager_t, records[1].eager_t)
     is_vacuous = vacuous_from <= tolerance
-    is_ended = [each.code == 0 for each in records]
+    is_ended = [record.code == 0 for record in records]
     is_correct = [
-        ended & (each.min_t <= tolerance) & ~(is_vacuous & (each.min_t >= vacuous_from - 1e-8))
-        for each, ended in zip(records, is_ended, strict=True)
+        ended & (record.min_t <= tolerance) & ~(is_vacuous & (record.min_t >= vacuous_from - 1e-8))
+        for record, ended in zip(records, is_ended, strict=True)
     ]
     return _Outcomes(
         (is_ended[0], is_ended[1]),
@@ -159,23 +159,23 @@ def _outcomes(records: list[Records], tolerance: int) -> _Outcomes:
 
 
 def _places(table: pa.Table) -> dict[str, tuple[int, str | None]]:
-    """Return the row of each sample, and the hash of its graph, where the record has one."""
+    """Return each sample's row and the hash of its graph, or None if the record has no hash."""
     rows = table.select(["sample_id", "signature_hash"]).to_pylist()
     return {row["sample_id"]: (i, row["signature_hash"]) for i, row in enumerate(rows)}
 
 
 def _is_same_graph(first: str | None, second: str | None) -> bool:
-    """A name may stand for another graph in a later dataset; without hashes the name decides."""
+    """Compare graph hashes, as names may be reused later; True without hashes."""
     return first is None or second is None or first == second
 
 
 def _log_ratios(
     tables: list[pa.Table], records: list[Records], basis: Basis
 ) -> tuple[Floats, Floats]:
-    """Return the logarithm of B over A per sample, and its standard error.
+    """Return the logarithm of B over A for each sample, and its standard error.
 
-    The two runs are independent, so the errors add as squares. Without an interval in the records
-    the error is 0.
+    The two runs are independent, so the squared errors add up. Records without an interval have an
+    error of 0.
     """
     error = np.hypot(records[0].log_error, records[1].log_error)
     if basis == "speedup":

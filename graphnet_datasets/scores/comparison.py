@@ -1,4 +1,4 @@
-"""Two run sets compared sample by sample: is B faster than A, and what got worse?"""
+"""The result of a comparison of two run sets, sample by sample."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ VERDICTS = ("broken", "slower", "same", "faster", "fixed", "failing", "undecidab
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Comparison:
-    """Run set B against run set A on the samples that count in both.
+    """Run set B compared with run set A on the samples that count in both.
 
-    `speedup` is the geometric mean of "how many times faster B is" over the samples that are
-    correct in both, `low` and `high` its 95 % interval over families (None with fewer than five),
-    `family_speedup` the mean in which each family counts once, with `family_low` and `family_high`.
+    `speedup` is the geometric mean of the factor by which B is faster, over the samples that are
+    correct in both. `low` and `high` are its 95 % interval over families (None with fewer than
+    five). In `family_speedup`, `family_low` and `family_high`, each family counts once.
 
-    Correct is what passes at t = `tolerance`, and at a t at which zeros would not pass: a sample
-    whose `null_t` is at or below `tolerance` is decided just below its `null_t`. Where that is
-    below the sample's `eager_t`, or nowhere, the sample is undecidable.
+    A sample is correct if it passes at t = `tolerance` and zeros would not pass there. If its
+    `null_t` is at or below `tolerance`, the sample is decided just below its `null_t`. If that is
+    below the sample's `eager_t`, or `null_t` is -inf, the sample is undecidable.
 
     `samples` has a row per sample: `sample_id`, `family`, `status_a`, `status_b`, `speedup` with
-    `low` and `high` (None where one is not correct) and `verdict`: "slower" or "faster" where the
-    speedup differs from 1 by more than `threshold` and its interval does not hold 1, else "same";
-    "broken" where only A is correct, "fixed" where only B is, "failing" where none is,
-    "undecidable" where t does not tell, unless A ended well and B did not, which is "broken".
+    `low` and `high` (None unless both are correct) and `verdict`. The verdict is "slower" or
+    "faster" if the speedup differs from 1 by more than `threshold` and its interval excludes 1,
+    else "same"; "broken" if only A is correct, "fixed" if only B is, "failing" if neither is; and
+    "undecidable" if t does not decide, except that a sample is "broken" if A ended well and B did
+    not.
 
-    `conditions` has the conditions that differ between the two, with what each says;
-    `less_accurate` the samples on which B alone is farther from float64 than eager.
+    `conditions` contains the conditions that differ, with the values of both sets; `less_accurate`
+    lists the samples on which only B is farther from float64 than eager.
     """
 
     name_a: str
@@ -57,7 +58,7 @@ class Comparison:
 
     @property
     def regressions(self) -> list[dict[str, Any]]:
-        """The samples that B broke, then those that it made slower, the worst first."""
+        """The samples that B broke, then the samples that it made slower, the worst first."""
         worse = [row for row in self.samples if row["verdict"] in ("broken", "slower")]
         return sorted(worse, key=lambda row: row["speedup"] or 0.0)
 

@@ -1,7 +1,7 @@
-"""Under which conditions records were made, and in what those of one score differ.
+"""Conditions of measurement, and the differences among the records of a score.
 
-A score over two machines, or under two sets of settings, is a mixture. Some mixtures are wanted (a
-cluster, a run that was resumed after an update of the kernel), none should go unsaid.
+A score over two machines or two sets of settings is a mixture. Some mixtures are intentional (a
+cluster, a run resumed after a kernel update), but every mixture is reported.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ COLUMNS = (
     "weights", "input_mode", "seed", "cache_mode", "launch_mode", "num_threads", "clock",
     "timed_in", "dataset",
 )  # fmt: skip
-"""Columns that say how a run was made."""
+"""Columns that contain conditions."""
 JSON_COLUMNS = ("environment", "settings")
-"""Columns whose parts say so."""
+"""JSON columns whose parts are conditions."""
 
 _MAX_VALUES = 3
 
 
 def differing_conditions(table: pa.Table) -> dict[str, dict[str, int]]:
-    """Return the conditions that are not the same in all records, each with its values.
+    """Return the conditions that vary among the records, with their values.
 
-    A value, as text, comes with the number of records that have it, the commonest first. What a
-    record does not tell differs from nothing.
+    Each value, as a string, has the number of records with this value, the most frequent first.
+    Missing values count as equal to any value.
 
     >>> rows = [{"device": "cpu", "environment": '{"cpu": {"model": "' + name + '"}}'}
     ...     for name in "aab"]
@@ -42,39 +42,39 @@ def differing_conditions(table: pa.Table) -> dict[str, dict[str, int]]:
 
 
 def conditions_of(table: pa.Table) -> dict[str, dict[str, int]]:
-    """Return every condition that the records tell, with its values and their counts.
+    """Return all recorded conditions, with their values and counts.
 
     >>> conditions_of(pa.Table.from_pylist([{"device": "cuda:0"}, {"device": "cuda:1"}]))
     {'device': {'cuda': 2}}
     """
-    given = frozenset(table.column_names)  # made anew each time that it is asked for
-    found: dict[str, Counter[str]] = {}
+    column_names = frozenset(table.column_names)  # the property builds a new list on each access
+    conditions: dict[str, Counter[str]] = {}
     for column in COLUMNS:
-        if column in given:
+        if column in column_names:
             for text, count in _counts(table, column):
-                found.setdefault(column, Counter())[_plain(column, text)] += count
+                conditions.setdefault(column, Counter())[_plain(column, text)] += count
     for column in JSON_COLUMNS:
-        if column in given:
+        if column in column_names:
             for text, count in _counts(table, column):
                 for name, value in _parts(parse_json(text, text)):
-                    # Settings that have a column of their own are told once.
+                    # Skip settings that have a column of their own.
                     if name not in COLUMNS:
-                        found.setdefault(f"{column} {name}".strip(), Counter())[value] += count
-    return {name: dict(counts.most_common()) for name, counts in found.items() if counts}
+                        conditions.setdefault(f"{column} {name}".strip(), Counter())[value] += count
+    return {name: dict(counts.most_common()) for name, counts in conditions.items() if counts}
 
 
 def different_between(first: pa.Table, second: pa.Table) -> dict[str, tuple[str, str]]:
-    """Return the conditions whose values are not the same in both, as texts.
+    """Return the conditions with different values in the two tables, as strings.
 
-    A condition that only one of the two tells is left out, but for a part of the environment or
-    the settings, which may be there in one alone (a package, a flag).
+    A condition recorded in only one table is skipped, except for parts of the environment or the
+    settings (such as a package or a flag) that may exist in one table only.
 
     >>> a, b = (pa.Table.from_pylist([{"device": name}]) for name in ("cpu", "cuda"))
     >>> different_between(a, b)
     {'device': ('cpu', 'cuda')}
     """
     told = conditions_of(first), conditions_of(second)
-    # A log tells less of its environment than a run: only those that both tell in one form.
+    # A log records less of its environment than a run, so compare only roots that both contain.
     roots = [{name.partition(".")[0] for name in each} for each in told]
     found = {}
     for name in dict.fromkeys((*told[0], *told[1])):
@@ -88,7 +88,7 @@ def different_between(first: pa.Table, second: pa.Table) -> dict[str, tuple[str,
 
 
 def say_values(values: Mapping[str, int]) -> str:
-    """Say which values there are, with counts where there are several.
+    """Format values, with their counts if there are several.
 
     >>> say_values({"2.12": 3, "2.13": 1}), say_values({"cpu": 9}), say_values({})
     ('2.12 (3), 2.13 (1)', 'cpu', 'none')
@@ -113,7 +113,7 @@ def _plain(column: str, text: str) -> str:
 
 
 def _parts(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the leaves of nested objects under their dotted names."""
+    """Yield the leaves of nested objects with their dotted names."""
     if isinstance(value, dict):
         for name, part in value.items():
             yield from _parts(part, f"{prefix}.{name}" if prefix else str(name))

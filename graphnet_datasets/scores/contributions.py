@@ -1,4 +1,4 @@
-"""What each sample contributes to S(t): the terms whose geometric mean it is."""
+"""Contributions of samples to S(t), which is their geometric mean."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def log_contributions(
 ) -> tuple[tuple[str, ...], Floats]:
     """Return the ids of the samples in N of one arm, and the logarithms of their contributions.
 
-    The array has a row for each t of the variant's `tolerances` and a column per sample. S(t) is
-    exp of a row's mean, in the variants that leave no sample out at any t. Parameters are those of
+    The array has a row for each t of the variant's `tolerances` and a column for each sample. S(t)
+    is exp of a row's mean, if the variant keeps all samples at every t. Parameters are those of
     `speedup_score`.
 
     Raises:
-        ScoreError, SchemaError: as `speedup_score`; or the variant leaves samples out by t.
+        ScoreError, SchemaError: As in `speedup_score`, or the variant drops samples at some t.
 
     >>> rows = [
     ...     {"sample_id": "a", "status": "ok", "speedup": 2.0, "min_t": -5.0},

@@ -1,4 +1,4 @@
-"""Elements of outputs as numbers: what NumPy holds, and what it lacks as bit patterns."""
+"""Conversion of output elements to numbers, including dtypes that NumPy lacks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FLOAT8: dict[str, tuple[int, int]] = {
 
 
 def decode(elements: npt.NDArray, dtype: str) -> npt.NDArray:
-    """Return the numbers that `elements` stand for.
+    """Convert elements to numbers that NumPy supports.
 
-    bfloat16, float8 and complex32 come as unsigned integers with their bits (complex32 with the
-    real part in the low half); all else is returned as it is.
+    bfloat16, float8 and complex32 arrive as unsigned integers with their bit patterns (complex32
+    with the real part in the low half). Other dtypes are returned unchanged.
 
     >>> decode(np.array([0x3F80], np.uint16), "bfloat16")
     array([1.], dtype=float32)
@@ -39,10 +39,10 @@ def decode(elements: npt.NDArray, dtype: str) -> npt.NDArray:
 
 
 def decode_wide(elements: npt.NDArray, dtype: str) -> npt.NDArray:
-    """Return the numbers that `elements` stand for as float64, complex ones as complex128.
+    """Convert elements to float64, or to complex128 if they are complex.
 
-    Memory that nobody wrote may hold signalling NaNs, and widening one is an invalid operation to
-    the processor. It is a NaN like another here, and nothing to warn of.
+    Uninitialised memory may contain signalling NaNs, whose conversion is an invalid operation. They
+    count as ordinary NaNs here, without a warning.
 
     >>> decode_wide(np.array([0x7FA00000], np.uint32).view(np.float32), "float32")
     array([nan])
@@ -54,7 +54,7 @@ def decode_wide(elements: npt.NDArray, dtype: str) -> npt.NDArray:
 
 @functools.cache
 def _float8_numbers(dtype: str) -> npt.NDArray[np.float32]:
-    """Return the number of each of the 256 patterns (OCP OFP8 revision 1.0; fnuz: one zero)."""
+    """Return the numbers of all 256 bit patterns (OCP OFP8 revision 1.0; fnuz has one zero)."""
     mantissa_bits, bias = _FLOAT8[dtype]
     code = np.arange(256)
     sign = np.where(code >= 128, -1.0, 1.0)

@@ -1,14 +1,15 @@
-"""Intervals of means over families, also where there are few.
+"""Confidence intervals of means over families, including small numbers of families.
 
-Samples of one family are near copies of each other (2,495 graphs of upstream behave like some 22
-independent families), so an interval over samples would be far too narrow: families are the unit.
-Speedups are skewed, and failures make them more so. Hall's transformation (On the removal of
-skewness by transformation, Journal of the Royal Statistical Society B 54, 1992) takes the skewness
-out of the studentised mean, which is then held against Student's t. It has a closed form, needs no
-draws, and covered best of what was tried (`benchmarks/interval_coverage.py`, docs/scores.md).
+Samples of one family are near copies of each other (2,495 upstream graphs behave like about 22
+independent families), so an interval over samples would be far too narrow. The unit is therefore
+the family. Speedups are skewed, and failures increase the skewness. Hall's transformation (On the
+removal of skewness by transformation, Journal of the Royal Statistical Society B 54, 1992) removes
+the skewness of the studentised mean, which is then compared with Student's t. It has a closed form,
+needs no resampling, and had the best coverage of all methods tried
+(`benchmarks/interval_coverage.py`, docs/scores.md).
 
-What is known of the timing of each sample enters as well: the interval is never narrower than what
-the samples' own intervals make of the mean, however much the families agree.
+Timing uncertainty is also included: the interval is never narrower than the samples' own timing
+intervals imply, however much the families agree.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 MIN_FAMILIES = 5
-"""With fewer families no method tried came near 95 %: half of the draws hold no family that fails
-where one in ten does."""
+"""With fewer families, no tried method came near 95 % coverage: if one family in ten fails, half of
+such draws contain no failing family.
+"""
 
 NORMAL_QUANTILE = 1.959963984540054
 
@@ -45,7 +47,7 @@ def family_totals(
 
 
 def family_means(totals: Floats, sizes: Floats) -> Floats:
-    """Return the mean over families of each family's mean, per row."""
+    """Return the mean of the family means for each row."""
     return (totals / sizes).mean(axis=1)
 
 
@@ -54,9 +56,9 @@ def intervals(
 ) -> tuple[Floats, Floats] | None:
     """Return 95 % intervals, each (2, rows): of the mean over samples, and over families.
 
-    `totals` and `sizes` are those of `family_totals`; `timing` has the summed squares of the
-    standard errors of each family's samples, (rows, families), where these are known. None with
-    fewer than `MIN_FAMILIES` families.
+    `totals` and `sizes` come from `family_totals`. `timing` contains the summed squared standard
+    errors of each family's samples, (rows, families), if known. Returns None with fewer than
+    `MIN_FAMILIES` families.
 
     >>> totals, sizes = np.array([[0.0, 1.0, 2.0, 3.0, 4.0]]), np.ones(5)
     >>> over_samples, over_families = intervals(totals, sizes)
@@ -71,7 +73,7 @@ def intervals(
     # A ratio of sums behaves like the mean of its linear parts, one per family.
     mean = totals.sum(axis=1) / sizes.sum()
     parts = mean[:, None] + (totals - mean[:, None] * sizes) / sizes.mean()
-    # Where a few families hold most samples, there are fewer independent ones.
+    # If a few families contain most samples, the effective number of families is smaller.
     effective = float(sizes.sum() ** 2 / (sizes**2).sum())
     over_samples = _interval(parts, mean, effective)
     over_families = _interval(totals / sizes, family_means(totals, sizes), num_families)
@@ -99,16 +101,16 @@ class Mean:
 
     @property
     def direction(self) -> int | None:
-        """1 if the interval is above 1, -1 if it is below 1, 0 if it holds 1, None without one."""
+        """1 if the interval is above 1, -1 if below 1, 0 if it contains 1; None without one."""
         if self.low is None or self.high is None:
             return None
         return int(self.low > 1) - int(self.high < 1)
 
     def families_needed(self) -> int | None:
-        """Estimate how many families would take 1 out of an interval that holds it.
+        """Estimate the number of families needed for the interval to exclude 1.
 
-        The width of an interval is taken to fall with the square root of their number. None without
-        an interval, or with a mean of exactly 1.
+        This assumes that the width is proportional to the inverse square root of the number. None
+        without an interval, or with a mean of exactly 1.
 
         >>> Mean(1.16, 0.93, 1.41, 6).families_needed()
         12
@@ -140,16 +142,18 @@ def geometric_means(
     totals, sizes = family_totals(log_ratio[None, :], family, num_families)
     timing, _ = family_totals(log_error[None, :] ** 2, family, num_families)
     centres = log_ratio.mean(), family_means(totals, sizes)[0]
-    both = intervals(totals, sizes, timing)
+    interval_pair = intervals(totals, sizes, timing)
     means = []
     for index, centre in enumerate(centres):
-        low, high = (None, None) if both is None else np.exp(both[index][:, 0]).tolist()
+        low, high = (
+            (None, None) if interval_pair is None else np.exp(interval_pair[index][:, 0]).tolist()
+        )
         means.append(Mean(math.exp(centre), low, high, num_families))
     return means[0], means[1]
 
 
 def _at_least(interval: Floats, mean: Floats, variance: Floats) -> Floats:
-    """Widen an interval to what the timing alone leaves open."""
+    """Widen an interval to at least the uncertainty of the timing."""
     width = NORMAL_QUANTILE * np.sqrt(variance)
     return np.stack([np.minimum(interval[0], mean - width), np.maximum(interval[1], mean + width)])
 
@@ -157,14 +161,14 @@ def _at_least(interval: Floats, mean: Floats, variance: Floats) -> Floats:
 def _interval(values: Floats, mean: Floats, effective: float) -> Floats:
     """Return Hall's interval of the mean of each row of `values`, (rows, families), as (2, rows).
 
-    With T the studentised mean of n values and g their skewness, the transformed
-    T + g (T^2 / 3 + 1 / 6) / sqrt(n) + g^2 T^3 / (27 n) has hardly any skewness. It rises in T, so
-    that it is inverted at both quantiles.
+    With T the studentised mean of n values and g their skewness, the transformed T + g (T^2 / 3 + 1
+    / 6) / sqrt(n) + g^2 T^3 / (27 n) has almost no skewness. It increases with T, so it can be
+    inverted at both quantiles.
     """
     count = values.shape[1]
     centred = values - mean[:, None]
     second, third = (centred**2).mean(axis=1), (centred**3).mean(axis=1)
-    # Rounding leaves a little spread where there is none.
+    # Rounding leaves a small spread even for equal values.
     has_spread = second > 1e-28 * (1 + mean**2)
     skewness = np.where(has_spread, third / np.where(has_spread, second, 1.0) ** 1.5, 0.0)
     standard_error = np.sqrt(np.where(has_spread, second, 0.0) / (count - 1))
@@ -183,9 +187,9 @@ def _interval(values: Floats, mean: Floats, effective: float) -> Floats:
 
 @functools.cache
 def t_quantile(degrees: float) -> float:
-    """Return the 0.975 quantile of Student's t with `degrees` (not only whole ones) of freedom.
+    """Return the 0.975 quantile of Student's t with `degrees` of freedom, which may be fractional.
 
-    By bisection on the tail, an incomplete beta function (Abramowitz and Stegun, 26.7.1).
+    It bisects on the tail probability, an incomplete beta function (Abramowitz and Stegun, 26.7.1).
 
     >>> round(t_quantile(4), 6), round(t_quantile(1e6), 6)
     (2.776445, 1.959966)
@@ -202,7 +206,7 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     """Return the regularised incomplete beta function by its continued fraction (Lentz)."""
     if x in (0.0, 1.0):
         return x
-    if x > (a + 1) / (a + b + 2):  # where it converges fast
+    if x > (a + 1) / (a + b + 2):  # the continued fraction converges fast on the other side
         return 1 - _incomplete_beta(1 - x, b, a)
     logarithm = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     front = math.exp(logarithm + a * math.log(x) + b * math.log1p(-x)) / a

@@ -1,7 +1,7 @@
-"""The way from run records to `evaluate` metrics and back.
+"""Conversion between run records and the inputs of `evaluate` metrics.
 
-A metric gets compiled runs as predictions and eager runs as references. Both are scored by the same
-functions as run records, so that a metric and `speedup_score` can never disagree.
+A metric receives compiled runs as predictions and eager runs as references. The same functions
+score both formats, so a metric always agrees with `speedup_score`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _PASSED_ON = (
     "min_t", "eager_t", "is_deterministic", "determinism_t", "speedup_low", "speedup_high",
     "warnings", "family",
 )  # fmt: skip
-"""Columns of a record that a prediction has under the same names."""
+"""Columns that a prediction shares with a record."""
 
 _STATUS_OF_CODE = {1: Status.OK, 2: Status.RUN_FAILED, 3: Status.COMPILE_FAILED}
 
 
 class MetricInputs(NamedTuple):
-    """Predictions and references: a pair to unpack, and keywords for `metric.compute(**inputs)`."""
+    """Predictions and references: unpack as a pair, or pass as `metric.compute(**inputs)`."""
 
     predictions: list[dict[str, Any]]
     references: list[dict[str, Any]]
@@ -49,12 +49,12 @@ class MetricInputs(NamedTuple):
 
 @raises_only(ScoreError)
 def metric_path(name: str) -> str:
-    """Return the folder of one of our metrics, for `evaluate.load`.
+    """Return the folder of a metric for `evaluate.load`.
 
-    It is text, since `evaluate.load` takes no path objects.
+    The result is a string because `evaluate.load` does not accept path objects.
 
     Raises:
-        DatasetNotFoundError: there is no such metric.
+        DatasetNotFoundError: No such metric exists.
 
     >>> Path(metric_path("speedup_score")).name
     'speedup_score'
@@ -63,7 +63,7 @@ def metric_path(name: str) -> str:
         raise DatasetNotFoundError(
             f"There is no metric `{name}`. Choose {' or '.join(f'`{known}`' for known in METRICS)}."
         )
-    # Not a folder beside this one: a checkout has it at its top, and an installed package inside.
+    # A checkout has this folder at the top level, an installed package inside the package.
     return str(Path(str(importlib.resources.files("graphnet_datasets.metrics"))) / name)
 
 
@@ -117,7 +117,7 @@ def _latencies(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
     candidate = _geometric_mean(row["candidate_latency_ms"])
     if row["speedup"] is None:
         return _geometric_mean(row["baseline_latency_ms"]), candidate
-    # The record's speedup is of the pairs, or against eager alone where eager was disturbed.
+    # The record's speedup is the paired one, or that against undisturbed eager.
     candidate = 1.0 if candidate is None else candidate
     return candidate * row["speedup"], candidate
 
@@ -130,13 +130,13 @@ def _geometric_mean(latencies_ms: Sequence[float] | None) -> float | None:
 def from_metric_inputs(
     predictions: Sequence[Mapping[str, Any]], references: Sequence[Mapping[str, Any]]
 ) -> pa.Table:
-    """Return the run records that `predictions` and `references` stand for.
+    """Convert `predictions` and `references` to run records.
 
-    A prediction without a status has the one of its `error_code`: none or 1 ended well (whether
-    it is correct at t is for `min_t` to say), 2 failed in running, 3 in compiling.
+    A prediction without a status gets it from its `error_code`: none or 1 means that it ended well
+    (`min_t` decides correctness at t), 2 that the run failed, 3 that compilation failed.
 
     Raises:
-        ScoreError: a status is unknown or contradicts its error code.
+        ScoreError: A status is unknown or contradicts its error code.
 
     >>> table = from_metric_inputs([{"latency_ms": 4.0, "min_t": 0.0}], [{"latency_ms": 8.0}])
     >>> table["speedup"].to_pylist(), table["status"].to_pylist()

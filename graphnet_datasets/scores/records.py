@@ -1,4 +1,4 @@
-"""Run records as arrays: what a variant of the scores takes from them."""
+"""Run records as arrays, selected by a variant of the scores."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ _UPSTREAM_CORRECT = "correct"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Records:
-    """The runs in N of one arm, one element per sample, and what was left out.
+    """The runs in N of one arm, one element per sample, and the excluded runs.
 
-    `code` is 0 where the run ended well, so that `min_t` decides, and its error code otherwise.
-    `passing_t` are the whole t at which upstream's tools let the run pass, where a log lists them;
-    they decide in place of `min_t` (None elsewhere, and in the variants that are not upstream's).
-    `log_speedup` is the natural logarithm, 0 where the run failed, and `log_error` its standard
-    error from the record's interval, 0 where that is unknown. From `vacuous_from` on the comparison
-    says nothing about the sample (-inf: it never does), below `eager_t` eager itself would fail it;
-    NaN where unknown. `warnings` counts the samples with warnings of each kind. Samples without a
-    family are families of their own.
+    `code` is 0 if the run ended well, so that `min_t` decides, and its error code otherwise.
+    `passing_t` contains the integer t at which upstream's tools pass the run, if a log lists them.
+    They replace `min_t` in upstream's variants (None elsewhere). `log_speedup` is the natural
+    logarithm, 0 if the run failed. `log_error` is its standard error from the record's interval, 0
+    if unknown. From `vacuous_from` on, the comparison says nothing about the sample (-inf: at every
+    t); below `eager_t`, eager itself would fail; both are NaN if unknown. `warnings` counts the
+    samples with warnings of each kind. A sample without a family forms its own family.
     """
 
     log_speedup: Floats
@@ -56,11 +55,11 @@ class Records:
 
     @property
     def num_samples(self) -> int:
-        """N, the denominator: the samples that count, whether they succeeded or not."""
+        """N, the denominator: the number of counted samples, successful or not."""
         return len(self.code)
 
     def passes(self, t: Integers) -> npt.NDArray[np.bool_]:
-        """Return for each t, (rows,), and sample whether the outputs pass: (rows, samples)."""
+        """Return whether the outputs pass at each t, (rows,), for each sample: (rows, samples)."""
         passes = self.min_t <= t[:, None]
         for place, passing in enumerate(self.passing_t):
             if passing is not None:
@@ -68,14 +67,14 @@ class Records:
         return (self.code == 0) & passes
 
     def is_vacuous(self, t: Floats | Integers) -> npt.NDArray[np.bool_]:
-        """Tell for each t, (rows,), and sample whether zeros would pass: (rows, samples)."""
+        """Return whether zeros would pass at each t, (rows,), for each sample: (rows, samples)."""
         return self.vacuous_from <= t[:, None]
 
     def is_right_at(self, t: float) -> npt.NDArray[np.bool_]:
-        """Tell which samples pass at t, and at a t at which zeros would not.
+        """Return which samples pass at t, or just below the t at which zeros pass.
 
-        Where zeros pass at `t` a sample has to pass below the t from which they do. Samples of
-        which t tells nothing (`is_told_at`) are none of them.
+        If zeros pass at `t`, a sample must pass below the t at which they start to pass. Samples
+        that t does not decide (`is_told_at`) are not right.
         """
         limit = np.fmin(self.vacuous_from, np.inf)
         is_vacuous = limit <= t
@@ -84,19 +83,19 @@ class Records:
         return passes & self.is_told_at(t)
 
     def is_told_at(self, t: float) -> npt.NDArray[np.bool_]:
-        """Tell of which samples t, or the t just below which zeros pass, says something.
+        """Return which samples are decided at t, or just below the t at which zeros pass.
 
-        It says nothing where eager itself would fail at it, or zeros pass at every t.
+        A sample is undecided if eager itself would fail there or zeros pass at every t.
         """
         return is_told(self.vacuous_from, self.eager_t, t)
 
     def is_undecidable(self, t: Floats | Integers) -> npt.NDArray[np.bool_]:
-        """Tell for each t and sample that ended well whether passing at t says nothing of it."""
+        """Return, for each t, which samples ended well but are not decided by passing at t."""
         return (self.code == 0) & (self.is_vacuous(t) | (t[:, None] < self.eager_t))
 
 
 def is_told(vacuous_from: Floats, eager_t: Floats, t: float) -> npt.NDArray[np.bool_]:
-    """Tell which samples are decided at t, or just below the t from which zeros pass (`Records`).
+    """Return which samples are decided at t, or just below the t at which zeros pass (`Records`).
 
     >>> is_told(np.array([9.0, -np.inf, -4.0, -4.0]), np.array([-2.0, -7.0, -5.0, -4.0]), -3.0)
     array([False, False,  True, False])
@@ -109,20 +108,20 @@ def is_told(vacuous_from: Floats, eager_t: Floats, t: float) -> npt.NDArray[np.b
 
 
 def is_counted(table: pa.Table, variant: Variant) -> npt.NDArray[np.bool_]:
-    """Tell which run records (as `as_table` gives them) are in N.
+    """Return which run records (from `as_table`) are in N.
 
     Raises:
-        ScoreError: a status or word of upstream's is unknown.
+        ScoreError: A status or an upstream word is unknown.
     """
     return _codes(table, variant) >= 0
 
 
 def make_records(table: pa.Table, variant: Variant) -> Records:
-    """Take from run records (as `as_table` gives them) what `variant` counts.
+    """Select the run records (from `as_table`) that `variant` counts.
 
     Raises:
-        ScoreError: a status or word of upstream's is unknown, or a run that ended `ok` lacks its
-            speedup or `min_t`.
+        ScoreError: A status or an upstream word is unknown, or an `ok` run lacks its speedup or
+            `min_t`.
     """
     code = _codes(table, variant)
     conditions = differing_conditions(table)
@@ -137,8 +136,8 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
         is_correct = np.array([word == _UPSTREAM_CORRECT for word in words], dtype=bool)
         speedup = _first_known(_floats(table, "upstream_speedup"), speedup)
         min_t = _first_known(_floats(table, "upstream_min_t"), min_t)
-        # What upstream calls correct counts as a failed run without a speedup, and as correct at
-        # all t without a compared output.
+        # An upstream success without a speedup counts as a failed run; a success without a compared
+        # output counts as correct at every t.
         has_no_time = is_correct & np.isnan(speedup)
         code = np.where(has_no_time, variant.upstream_codes["runtime_fail"], code)
         min_t = np.where(is_correct & np.isnan(min_t), -np.inf, min_t)
@@ -153,7 +152,7 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
     if variant.is_held_against_zeros:
         min_t = np.where(_is_no_better_than_zeros(min_t, _floats(table, "null_t")), np.inf, min_t)
     if variant.has_determinism_floor:
-        # Eager differs from itself by as much: below its floor a sample cannot be told wrong.
+        # Eager differs from itself by as much: below its floor a sample cannot be judged wrong.
         min_t = np.where(is_random & (min_t <= _floats(table, "determinism_t")), -np.inf, min_t)
     family, num_families, num_without_family = _families(table)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -177,34 +176,34 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
 
 
 def _excluded(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that describe a run outside N, with the reason why it is outside."""
+    """Return the columns that describe a run outside N, including the reason."""
     columns = ("sample_id", "status", "reason", "error_type", "error_message")
-    shown = {name: row[name] for name in columns}
+    description = {name: row[name] for name in columns}
     if row["status"] == Status.OK and is_impossible(row["warnings"]):
-        return shown | {"reason": IMPOSSIBLE, "error_message": first_of(IMPOSSIBLE, row)}
+        return description | {"reason": IMPOSSIBLE, "error_message": first_of(IMPOSSIBLE, row)}
     if row["status"] == Status.OK and (why := undecidable_reason(row)):
-        return shown | {"reason": UNDECIDABLE, "error_message": why}
+        return description | {"reason": UNDECIDABLE, "error_message": why}
     if row["status"] == Status.OK:
-        return shown | {
+        return description | {
             "reason": "nondeterministic",
             "error_message": "Eager differs from itself by as much as from zeros.",
         }
-    return shown
+    return description
 
 
 def _is_no_better_than_zeros(min_t: Floats, null_t: Floats) -> npt.NDArray[np.bool_]:
-    """Tell where no t lets the outputs pass and zeros, or the means, fail.
+    """Return which outputs never pass at a t at which zeros, or the means, fail.
 
-    What is bit-equal is right even where it is zero. Both numbers are exact to 1e-9.
+    Bit-equal outputs are right even if they are zero. Both numbers are exact to 1e-9.
     """
     return (min_t >= null_t - 1e-8) & (min_t > -np.inf)
 
 
 def _vacuous_from(table: pa.Table) -> Floats:
-    """Return the t from which zeros or a stored answer pass, -inf for outputs that are not finite.
+    """Return the t from which zeros or a stored answer pass; -inf for outputs that are not finite.
 
-    `null_t` is inf as well where an output has to be equal and varies, and where one is judged by
-    its distribution; such a sample is decided at every t.
+    `null_t` is also inf for outputs that must be equal and vary, and for outputs judged by their
+    distribution; such samples are decided at every t.
     """
     null_t = _floats(table, "null_t")
     null_t = np.where((null_t == np.inf) & ~_is_told(table, null_t), -np.inf, null_t)
@@ -212,14 +211,14 @@ def _vacuous_from(table: pa.Table) -> Floats:
 
 
 def known_null_t(table: pa.Table) -> list[float | None]:
-    """Return `null_t` of each record, None where unknown or infinite for outputs to be equal."""
+    """Return each record's `null_t`; None if unknown or infinite because outputs must be equal."""
     null_t = _floats(table, "null_t")
     is_known = ~np.isnan(null_t) & ~_is_told(table, null_t)
     return [float(value) if known else None for value, known in zip(null_t, is_known, strict=True)]
 
 
 def _is_told(table: pa.Table, null_t: Floats) -> npt.NDArray[np.bool_]:
-    """Return where `null_t` is infinite because no control passes for some output."""
+    """Return where `null_t` is infinite because some output is not passed by any control."""
     is_told = np.zeros(len(null_t), dtype=bool)
     indices = np.flatnonzero(null_t == np.inf)
     outputs = table["outputs"].take(pa.array(indices)).to_pylist()
@@ -228,7 +227,7 @@ def _is_told(table: pa.Table, null_t: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _is_decided_at_all(output: dict[str, Any]) -> bool:
-    """Return whether an output has to be equal, or is judged by its distribution."""
+    """Return whether an output must be equal or is judged by its distribution."""
     is_exact = output["dtype"] not in ATOL_RTOL_EXPONENTS
     return output["null_t"] == np.inf and (is_exact or output.get("p_value") is not None)
 
@@ -242,7 +241,7 @@ def _log_error(table: pa.Table) -> Floats:
 
 
 def _codes(table: pa.Table, variant: Variant) -> Integers:
-    """Return the code of each row: 0 where `min_t` decides, -1 where it is out of N."""
+    """Return the code of each row: 0 if `min_t` decides, -1 if the row is not in N."""
     known = {
         str(status): 0 if status is Status.OK else variant.codes.get(status, -1)
         for status in Status
@@ -257,7 +256,7 @@ def _codes(table: pa.Table, variant: Variant) -> Integers:
     )
     is_out = (code == 0) & impossible
     if variant.has_determinism_floor:
-        # Where eager differs from itself by as much as from zeros, no output can be told wrong.
+        # If eager differs from itself by as much as from zeros, no output can be judged wrong.
         floor, null_t = _floats(table, "determinism_t"), _floats(table, "null_t")
         is_out |= (code == 0) & _is_nondeterministic(table) & (floor >= null_t)
     if variant.is_held_against_zeros:
@@ -284,7 +283,7 @@ def is_undecidable(table: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _lookup(table: pa.Table, column: str, values: dict[str, int]) -> Integers:
-    """Map the words of a column to numbers; a null in `upstream_status` gives -1."""
+    """Map the words of a column to numbers; a null in `upstream_status` maps to -1."""
     encoded = table[column].combine_chunks().dictionary_encode()
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     words = encoded.dictionary.to_pylist()
@@ -324,7 +323,7 @@ def _is_nondeterministic(table: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _families(table: pa.Table) -> tuple[Integers, int, int]:
-    """Number the families; a sample without one gets a number of its own."""
+    """Number the families; a sample without a family gets its own number."""
     names = [name or None for name in table["family"].to_pylist()]
     number_of = {name: number for number, name in enumerate(dict.fromkeys(filter(None, names)))}
     index = np.array([number_of[name] if name else -1 for name in names], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""`Scores`: a small read-only table of scores, one row per t."""
+"""`Scores`: a small read-only table of scores with one row per t."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Scores:
         return {name: values[index] for name, values in self.columns.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON: each column maps t, as text, to its number or None."""
+        """Return plain data for JSON: each column maps t, as a string, to its number or None."""
         keys = [str(t) for t in self.columns["t"]]
         return {
             "p": self.p,
@@ -113,7 +113,7 @@ class Scores:
         return self.to_arrow().to_pandas()
 
     def describe(self) -> str:
-        """Say in a line what was scored and how."""
+        """Describe the scored records and parameters in one line."""
         return describe(self)
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class Scores:
 
 
 def describe(scores: Scores) -> str:
-    """Say in a line what was scored and how."""
+    """Describe the scored records and parameters in one line."""
     families = counted(scores.num_families, "family", "families")
     samples = counted(scores.num_samples, "sample")
     return (
@@ -137,7 +137,7 @@ def describe(scores: Scores) -> str:
 
 
 def notes(scores: Scores) -> list[str]:
-    """Return what must be read beside the numbers: what was left out, marked or unknown."""
+    """Return notes about the numbers: what is excluded, flagged or unknown."""
     lines = []
     for why, rows in _by_cause(scores.excluded).items():
         names = [f"{row['sample_id']} ({row['status']})" for row in rows]
@@ -175,11 +175,11 @@ _MAX_CONDITIONS = 8
 
 
 def _by_cause(excluded: tuple[dict[str, Any], ...]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    runs_by_cause: dict[str, list[dict[str, Any]]] = {}
     for row in excluded:
         is_ok = row["status"] == Status.OK
-        found.setdefault(_CAUSES[row["reason"]] if is_ok else _FAILED, []).append(row)
-    return found
+        runs_by_cause.setdefault(_CAUSES[row["reason"]] if is_ok else _FAILED, []).append(row)
+    return runs_by_cause
 
 
 def _cells(scores: Scores) -> tuple[list[str], list[list[str]]]:
@@ -202,9 +202,9 @@ def _cells(scores: Scores) -> tuple[list[str], list[list[str]]]:
 
 
 def table_of(*scores: Scores, is_folded: bool = False) -> str:
-    """Return S(t), ES(t) or both of the same records, in two tables that fit 80 columns.
+    """Return S(t), ES(t) or both of the same records, in tables that fit 80 columns.
 
-    With `is_folded` successive rows that differ in t alone become one row.
+    With `is_folded`, consecutive rows that differ only in t become one row.
     """
     first = scores[0]
     names = " and ".join(f"{each.metric}(t)" for each in scores)
@@ -226,7 +226,7 @@ def table_of(*scores: Scores, is_folded: bool = False) -> str:
 
 
 def fold_rows(rows: list[list[str]]) -> list[list[str]]:
-    """Merge successive rows that differ in their first cell alone.
+    """Merge consecutive rows that differ only in their first cell.
 
     >>> fold_rows([["-2", "a"], ["-1", "a"], ["0", "a"], ["1", "b"]])
     [['-2 to 0', 'a'], ['1', 'b']]
@@ -265,7 +265,7 @@ def _kinds(scores: Scores) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    """Print a score to three decimals, as the report does.
+    """Format a score with three decimals, like the report.
 
     >>> number(1.2345), number(None)
     ('1.234', '-')
@@ -274,7 +274,7 @@ def number(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Print an interval.
+    """Format an interval.
 
     >>> interval(0.9, 1.1), interval(None, None)
     ('0.900 … 1.100', '')
@@ -283,7 +283,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def percentage(share: float | None) -> str:
-    """Print a share in per cent.
+    """Format a share as a percentage.
 
     >>> percentage(0.125), percentage(None)
     ('12 %', '-')

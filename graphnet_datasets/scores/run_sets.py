@@ -1,9 +1,9 @@
-"""Run records as an Arrow table, whatever they come as, and their parts.
+"""Run records as an Arrow table, whatever their source, and their division into arms.
 
-An arm is what a score belongs to: one version of one compiler with its options, against one
-baseline, on one kind of device, with weights and inputs made in one way. Mixing arms in one score
-would give a number that no compiler has. Other conditions in which records differ (machines,
-settings) are said beside the score: `conditions`.
+An arm is the unit of a score: one version of one compiler with its options, against one baseline,
+on one kind of device, with weights and inputs made in one way. A score over several arms would
+belong to no compiler. Other differences among records (machines, settings) are reported beside the
+score: `conditions`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ ARM_COLUMNS = (
 _MAY_BE_UNKNOWN = (
     "compiler_version", "compiler_source", "baseline", "cache_mode", "launch_mode", "num_threads",
 )  # fmt: skip
-"""Columns that a run which ended early, or an older file, lacks: there it may be of any arm."""
+"""Columns that are missing in early failures and older files; such a record may belong to any arm.
+"""
 
 REQUIRED_COLUMNS = ("sample_id", "status", "speedup", "min_t")
 
@@ -65,7 +66,7 @@ def as_table(runs: Any) -> pa.Table:
     1
     """
     table = _read(runs)
-    given = frozenset(table.column_names)  # made anew each time that it is asked for
+    given = frozenset(table.column_names)  # the property builds a new list on each access
     missing = [name for name in REQUIRED_COLUMNS if name not in given]
     if missing:
         raise SchemaError(
@@ -98,9 +99,9 @@ def as_table(runs: Any) -> pa.Table:
 
 
 def _without_speedups_of_failures(table: pa.Table) -> pa.Table:
-    """Leave a speedup to the runs that ended `ok`; earlier files gave one to wrong shapes too.
+    """Keep only the speedups of `ok` runs; earlier files had speedups of wrong shapes, too.
 
-    What upstream's tools make of one of their logs keeps it.
+    Speedups that upstream's tools compute from their logs are kept.
     """
     statuses = table["status"].to_pylist()
     is_failed = np.array([status != Status.OK for status in statuses], dtype=bool)
@@ -130,7 +131,7 @@ def _read(runs: Any) -> pa.Table:
     if isinstance(runs, str | os.PathLike):
         return _read_path(Path(runs))
     if hasattr(runs, "with_format") and hasattr(runs, "features"):
-        # The table inside a dataset knows nothing of `select` and `filter`; its Arrow format does.
+        # The dataset's inner table ignores `select` and `filter`; its Arrow format applies them.
         return runs.with_format("arrow")[:]
     if isinstance(runs, Iterable):
         rows = list(runs)
@@ -149,7 +150,7 @@ def _read_path(path: Path) -> pa.Table:
     files = find_run_files(path)
     tables = [read_run_file(file) for file in files]
     try:
-        # Records of an older version may lack fields of their outputs.
+        # Records of older versions may lack fields of their outputs.
         table = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaError(
@@ -163,8 +164,8 @@ def _read_path(path: Path) -> pa.Table:
 def split_arms(table: pa.Table) -> dict[str, pa.Table]:
     """Return the records of each arm under its name, in the order of their first records.
 
-    The name is the compiler's; where that does not tell the arms apart, the columns and options
-    that do follow in parentheses.
+    The name is the compiler's, followed by the distinguishing columns and options in parentheses if
+    several arms share the compiler.
 
     >>> rows = [{"sample_id": "a", "status": "run_failed", "compiler": name} for name in "xyx"]
     >>> {name: arm.num_rows for name, arm in split_arms(as_table(rows)).items()}
@@ -196,21 +197,21 @@ def _arm_values(table: pa.Table, name: str) -> list[str]:
 
 
 def _canonical_options(text: str) -> str:
-    """Write options in one way, so that order and spaces make no other arm; none of them is "".
+    """Normalise the order and spacing of options; empty options become "".
 
-    What is not an object of JSON stays as it is.
+    A string that is not a JSON object is returned unchanged.
     """
     try:
         options = load_json(text, "the options of a run")
         if not isinstance(options, dict):
             return text
         return json.dumps(options, sort_keys=True) if options else ""
-    except (ValueError, RecursionError):  # a number of 5,000 digits is no fault of its JSON
+    except (ValueError, RecursionError):  # ValueError also for integers of 5,000 digits
         return text
 
 
 def _filled(values: list[str], compilers: list[str]) -> list[str]:
-    """Fill in what a record does not tell with the only value of its compiler's others."""
+    """Fill missing values with the compiler's single known value."""
     told: dict[str, set[str]] = {}
     for value, compiler in zip(values, compilers, strict=True):
         if value:
@@ -222,9 +223,9 @@ def _filled(values: list[str], compilers: list[str]) -> list[str]:
 
 
 def _arm_names(keys: list[tuple[str, ...]]) -> list[str]:
-    """Say what tells arms of one compiler apart; what differs by the device, only on the device.
+    """Return names that distinguish arms of one compiler; between devices, only by the device.
 
-    Versions and threads of another machine than this one tell nothing beside its device.
+    Differences in versions and threads between machines are not part of the name.
     """
     device = ARM_COLUMNS.index("device")
     names = []
@@ -249,10 +250,10 @@ _BARE_WORD = re.compile(r"(?!(?:true|false|null|NaN|Infinity)$)[A-Za-z_][\w.-]*"
 
 
 def _differing_options(text: str, others: set[str]) -> list[str]:
-    """Say what options have that is not the same in all, or the whole text where one has no keys.
+    """Return the options that differ from the others, or the whole text if it is not an object.
 
-    Different options are said differently: only words that no JSON value is are said without
-    their quotes.
+    Different options are formatted differently: only strings that are not JSON values lose their
+    quotes.
 
     >>> _differing_options('{"mode": "max", "n": 1}', {'{"mode": "max", "n": 1}', '{"n": 1}'})
     ['mode=max']
@@ -265,7 +266,7 @@ def _differing_options(text: str, others: set[str]) -> list[str]:
             {name: json.dumps(value, sort_keys=True) for name, value in each.items()}
             for each in parsed
         ]
-    except (ValueError, AttributeError, RecursionError):  # of one that is no object of JSON
+    except (ValueError, AttributeError, RecursionError):  # not a JSON object
         return [f"compiler_options {text or 'none'}"]
     own = parsed[0]
     differing = [name for name in sorted(own) if len({each.get(name) for each in said}) > 1]
@@ -278,10 +279,10 @@ def _plain(value: Any) -> str:
 
 
 def single_arm(table: pa.Table) -> str:
-    """Return the name of the only arm, or "" where there are no records.
+    """Return the name of the only arm, or "" without records.
 
     Raises:
-        ScoreError: the records are of several arms.
+        ScoreError: The records belong to several arms.
     """
     arms = split_arms(table)
     if len(arms) > 1:
@@ -330,7 +331,7 @@ def without_duplicates(table: pa.Table, duplicates: Duplicates = "refuse") -> pa
 
 @raises_only(ScoreError)
 def split_by(table: pa.Table, column: str) -> dict[str, pa.Table]:
-    """Return the records of each value of a text column under it, sorted; null is "unknown".
+    """Group the records by the values of a string column, sorted; null becomes "unknown".
 
     >>> rows = [{"sample_id": "a", "status": "run_failed", "task": task} for task in ("nlp", "cv")]
     >>> list(split_by(as_table(rows), "task"))
@@ -338,6 +339,6 @@ def split_by(table: pa.Table, column: str) -> dict[str, pa.Table]:
     """
     values = [value or "unknown" for value in table[column].to_pylist()]
     return {
-        chosen: table.filter(pa.array([value == chosen for value in values]))
-        for chosen in sorted(set(values))
+        key: table.filter(pa.array([value == key for value in values]))
+        for key in sorted(set(values))
     }

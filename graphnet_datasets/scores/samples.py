@@ -1,4 +1,4 @@
-"""The runs of one arm sample by sample: where the largest headroom is left."""
+"""The runs of one arm sample by sample, ordered by remaining headroom."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ COLUMNS = (
 def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str, Any]]:
     """Return a row per sample with the names of `COLUMNS`, the largest headroom first.
 
-    `latency_ms` is the median of the candidate's calls and `roofline_share` how much of the speed
-    of light it reaches: `floor_ms / latency_ms`, where `floor_ms` is the least time that the
-    device's measured peak rates allow. A compiler can win at most `1 / roofline_share` more.
-    `is_right` says what `compare` decides by: that the outputs pass at t = -3, and not where zeros
-    would; None for a sample that no score counts or that allows no verdict, and
-    `undecidable_reason` says why. A speedup, a share of the roofline and a number of
-    calls after which compiling pays mean nothing where it is false; they are None there.
-    Samples whose floor is not known come behind, the slowest first, and then those without a time.
+    `latency_ms` is the median latency of the candidate. `roofline_share` is its share of the peak
+    rate: `floor_ms / latency_ms`, where `floor_ms` is the shortest time that the device's measured
+    peak rates allow. A compiler can gain at most a factor of `1 / roofline_share`. `is_right` uses
+    the criterion of `compare`: outputs pass at t = -3 and zeros would not. It is None for samples
+    that no score counts or that allow no verdict, as explained by `undecidable_reason`. The
+    speedup, the roofline share and the number of calls that pay for compiling are None if
+    `is_right` is false. Samples without a known floor follow, the slowest first, then samples
+    without a time.
 
     Raises:
-        ScoreError: the records are of several compilers, or a sample has several runs.
+        ScoreError: The records belong to several compilers, or a sample has several runs.
 
     >>> def run(name, floor_ms):
     ...     return {"sample_id": name, "status": "ok", "speedup": 1.0, "min_t": -9.0,
@@ -70,10 +70,10 @@ def by_sample(runs: Any, *, duplicates: Duplicates = "refuse") -> list[dict[str,
 
 
 def cells_by_sample(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return what `by_sample` returns as the head and the cells of a table to be read.
+    """Format the result of `by_sample` as the head and cells of a table.
 
     "of roofline" is `roofline_share`, "pays after" the number of calls that pay for compiling,
-    "kernels" those of eager and of the candidate (operators on a CPU).
+    "kernels" the kernels of eager and of the candidate (operators on a CPU).
     """
     head = [
         *("sample", "ms", "speedup", "95 %", "min_t", "of roofline", "compile s", "pays after"),
@@ -97,7 +97,7 @@ def cells_by_sample(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[st
 
 
 def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows as JSON can hold them: infinities as text.
+    """Return rows for JSON, with infinities as strings.
 
     >>> plain([{"min_t": -math.inf, "speedup": 2.0}])
     [{'min_t': '-inf', 'speedup': 2.0}]
@@ -117,7 +117,7 @@ _OF_RIGHT_ONES = (
 
 
 def _right_samples(table: pa.Table) -> dict[str, bool]:
-    """Return for each sample that counts, and that allows a verdict, whether it is right."""
+    """Return whether each counted and decidable sample is right."""
     variant = find_variant("report")
     counted = table.filter(pa.array(is_counted(table, variant)))
     records = make_records(table, variant)

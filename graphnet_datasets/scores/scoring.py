@@ -111,10 +111,10 @@ def score_records(
     compiler: str = "",
     has_intervals: bool = True,
 ) -> Scores:
-    """Compute the scores of records that are already arrays.
+    """Compute the scores of records in array form.
 
     Raises:
-        ScoreError: there are no records in N, or p or b is out of range.
+        ScoreError: No records are in N, or p or b is out of range.
     """
     check_parameters(p, b)
     if records.num_samples == 0:
@@ -215,11 +215,11 @@ def _scores_and_intervals(
     counts_in: npt.NDArray[np.bool_] | np.bool_,
     has_intervals: bool,
 ) -> dict[str, list[Any]]:
-    """Return the score over samples and over families at each t, each with its interval."""
+    """Return the scores over samples and over families at each t, with their intervals."""
     names = (metric, f"{metric}_family")
     if counts_in.ndim == 0:
         rows = _score_rows(log_rectified, log_error, records.family, has_intervals)
-    else:  # other samples at each t, and so other families
+    else:  # samples, and so families, differ by t
         parts = [
             _score_rows(values[None, which], errors[None, which], records.family[which], True)
             for values, errors, which in zip(log_rectified, log_error, counts_in, strict=True)
@@ -239,7 +239,7 @@ def _scores_and_intervals(
 def _score_rows(
     log_rectified: Floats, log_error: Floats, family: npt.NDArray[np.int64], has_intervals: bool
 ) -> list[list[float | None]]:
-    """Return score, low and high over samples, then over families, for each row."""
+    """Return the score, low and high over samples, then over families, for each row."""
     num_rows, num_samples = log_rectified.shape
     nothing: list[float | None] = [None] * num_rows
     if num_samples == 0:
@@ -288,7 +288,7 @@ def _gamma_and_pi(
 
 
 def _share(is_marked: npt.NDArray[np.bool_], known_from: Floats) -> list[float | None]:
-    """Return the share of marked samples at each t; None where nothing is known of any sample."""
+    """Return the share of marked samples at each t; None if it is unknown for all samples."""
     if np.isnan(known_from).all():
         return [None] * len(is_marked)
     return is_marked.mean(axis=1).tolist()

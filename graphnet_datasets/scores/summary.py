@@ -19,7 +19,7 @@ from .variants import TOLERANCE, find_variant
 from .verdicts import OUTCOME_OF, Outcome, verdicts
 
 FORGIVING_T = 1
-"""The t of the ES in a summary: errors of accuracy are forgiven, failures are not."""
+"""The t of ES in a summary: wrong outputs are forgiven, failures are not."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class RightSample:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Summary:
-    """The records of one arm in one row.
+    """One arm's records in one row.
 
-    `counts` has the number of records of each `Outcome`. `s`, `s_low` and `s_high` are S(-3) with
-    its interval over families, `es` is ES(1); they are None if no record counts. `speedup` is the
-    geometric mean over the right samples. `compile_s` is the median compile time in seconds and
-    `memory_ratio` the median of candidate over eager peak memory; None where they were not
-    measured. `right_samples` has the right samples by id.
+    `counts` contains the number of records of each `Outcome`. `s`, `s_low` and `s_high` are S(-3)
+    and its interval over families, `es` is ES(1); they are None if no record counts. `speedup` is
+    the geometric mean over the right samples. `compile_s` is the median compile time in seconds and
+    `memory_ratio` the median of candidate over eager peak memory; both are None if not measured.
+    `right_samples` maps ids to the right samples.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Summary:
 
     def with_outcome(self, outcome: Outcome) -> list[str]:
         """Return the ids of the samples with an outcome, in the order of the records."""
-        return [name for name, other in self.outcomes.items() if other is outcome]
+        return [name for name, sample_outcome in self.outcomes.items() if sample_outcome is outcome]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -181,8 +181,8 @@ def summarise_arms(arms: Mapping[str, Any], **options: Any) -> list[Summary]:
 def relative_speedup(first: Summary, second: Summary) -> Mean:
     """Return how many times faster the second arm is on the samples that both get right.
 
-    Each arm's time is divided by that of its own eager run first, which removes most of what
-    differs between the two measurements.
+    Each arm's time is first divided by that of its own eager run, which cancels most differences
+    between the two measurements.
 
     >>> def run(compiler, speedup):
     ...     rows = [{"sample_id": "a", "status": "ok", "speedup": speedup, "min_t": -5.0}]
@@ -210,5 +210,5 @@ def can_be_compared(first: Summary, second: Summary) -> bool:
 
 
 def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None and np.isfinite(value)]
-    return float(np.median(known)) if known else None
+    finite = [value for value in values if value is not None and np.isfinite(value)]
+    return float(np.median(finite)) if finite else None

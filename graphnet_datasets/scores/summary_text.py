@@ -21,13 +21,13 @@ from .verdicts import OUTCOME_OF, Outcome, verdicts
 from .warnings import IMPOSSIBLE, first_of
 
 MAX_MESSAGE = 120
-"""Characters of an error message in one line about a run."""
+"""Maximum length of an error message in a line about a run."""
 MAX_NAME = 28
-"""Characters of an arm's name in a table; a longer one is explained below the table."""
+"""Maximum length of an arm's name in a table; longer names are explained below the table."""
 CONTROLS = ("eager", "paddle-eager")
 MAX_FAMILIES_NEEDED = 10_000
 MAX_PAIRS = 6
-"""Pairs of arms that are named in a sentence."""
+"""Maximum number of pairs of arms named in a sentence."""
 
 _DIRECTORY = re.compile(r"^/\S*/(?=[^/\s]+\.py:)")
 
@@ -71,7 +71,7 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def with_short_names(summaries: Sequence[Summary]) -> tuple[list[Summary], list[str]]:
-    """Return the summaries under short names, and a line for each name that was shortened."""
+    """Shorten the names of the summaries, and return a line for each shortened name."""
     labels = short_names([summary.name for summary in summaries])
     lines = [f"  {label}: {name}" for name, label in labels.items() if label != name]
     renamed = [dataclasses.replace(summary, name=labels[summary.name]) for summary in summaries]
@@ -107,7 +107,7 @@ def arms_cells(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]
 
 
 def conclusions(summaries: Sequence[Summary]) -> list[str]:
-    """Return sentences on which arms can be told apart from eager and from each other, and why.
+    """Return sentences on which arms differ significantly from eager and from each other.
 
     Each statement follows from one 95 % interval over families; arms are compared on the samples
     that both get right.
@@ -300,7 +300,7 @@ def _message(record: Mapping[str, Any]) -> str:
 
 
 def _pairs(summaries: Sequence[Summary]) -> list[str]:
-    """Return sentences about pairs of arms; which of two is faster only where it is one pair."""
+    """Return sentences about pairs of arms; the faster arm is named only for a single pair."""
     arms = [summary for summary in summaries if summary.compiler not in CONTROLS]
     pairs = list(itertools.combinations(arms, 2))
     comparable = [pair for pair in pairs if can_be_compared(*pair)]
@@ -343,7 +343,7 @@ def _pairs(summaries: Sequence[Summary]) -> list[str]:
 
 
 def _over(mean: Mean) -> str:
-    """Return how many times faster the faster of two arms is, with its interval."""
+    """Return how many times faster the faster arm is, with its interval."""
     if mean.direction == 1 or mean.value is None or mean.low is None or mean.high is None:
         return mean_text(mean)
     return mean_text(Mean(1 / mean.value, 1 / mean.high, 1 / mean.low, mean.num_families))

@@ -11,7 +11,7 @@ from ..terminal import printable, printable_line
 def text_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, is_first_left: bool = False
 ) -> str:
-    """Align cells under their heads to the right, the first column too unless it is to the left.
+    """Format a table with right-aligned columns; `is_first_left` left-aligns the first column.
 
     >>> print(text_table(["t", "S"], [["-10", "0.1"], ["0", "1.25"]]))
       t     S
@@ -32,7 +32,7 @@ def text_table(
 def html_table(
     caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()
 ) -> str:
-    """Write the same table as HTML with everything escaped.
+    """Format a table as HTML with all text escaped.
 
     >>> html_table("a < b", ["t"], [["0"]])
     '<table><caption>a &lt; b</caption><tr><th>t</th></tr><tr><td>0</td></tr></table>'

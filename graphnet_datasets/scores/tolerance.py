@@ -1,10 +1,10 @@
-"""At which tolerance an output is correct: one number, `min_t`, for every t at once.
+"""`min_t`: the smallest tolerance at which an output is correct.
 
-At tolerance t an element x passes against its reference r where |x - r| <= 10^(a t) + 10^(r t) |r|
-with the exponents a and r of its dtype (GraphNet technical report, arXiv 2510.24035, appendix A).
-Whoever passes at t passes at every greater t, so the smallest such t says it all.
+At tolerance t, an element x passes against its reference r if |x - r| <= 10^(a t) + 10^(r t) |r|,
+where a and r are the exponents of its dtype (GraphNet technical report, arXiv 2510.24035, appendix
+A). An element that passes at t also passes at every greater t, so the smallest such t suffices.
 
-All is computed in float64. Each dtype below has at most 53 bits of mantissa, so differences are
+All computations use float64. The dtypes below have at most 53 bits of mantissa, so differences are
 exact or rounded once.
 """
 
@@ -32,7 +32,7 @@ ATOL_RTOL_EXPONENTS: Mapping[str, tuple[float, float]] = {
     "float64": (7 / 5, 7 / 5),
     "complex128": (7 / 5, 7 / 5),
 }
-"""(a, r) of each dtype with a tolerance; every other dtype has to be equal."""
+"""(a, r) of each dtype with a tolerance; elements of other dtypes must be equal."""
 
 _ROUNDING_STEPS: Mapping[str, float] = {
     "float16": 2.0**-10,
@@ -44,17 +44,17 @@ _ROUNDING_STEPS: Mapping[str, float] = {
     "complex128": 2.0**-52,
 }
 MAX_UNIFORM_STEPS = 4
-"""Rounding steps by which elements that should be equal may differ."""
+"""Maximum difference, in rounding steps, between elements that should be equal."""
 
 _CHUNK = 2**15
-"""Elements looked at together: 256 KiB of float64, so that each pass finds them in cache."""
+"""Number of elements processed together: 256 KiB of float64, which fits the cache."""
 _NEWTON_STEPS = 60
 _QUIETLY = np.errstate(over="ignore", invalid="ignore")
-"""Outputs may hold anything: what overflows is infinite, and a NaN that signals is a NaN."""
+"""Outputs may contain any values: overflow becomes infinity, and signalling NaNs become NaN."""
 
 
 def tolerances(t: float, dtype: str) -> tuple[float, float]:
-    """Return atol and rtol of a dtype at tolerance t; (0, 0) for a dtype that has to be equal.
+    """Return atol and rtol of a dtype at tolerance t; (0, 0) for a dtype that must be equal.
 
     >>> tolerances(-2, "float64")
     (0.001584893192461114, 0.001584893192461114)
@@ -66,7 +66,7 @@ def tolerances(t: float, dtype: str) -> tuple[float, float]:
 
 
 def rounding_step(dtype: str) -> float:
-    """Return the distance from 1 to the next number of a dtype, 0 for a dtype that is exact.
+    """Return the distance from 1 to the next number of a dtype; 0 for an exact dtype.
 
     >>> rounding_step("float32") == 2**-23, rounding_step("int64")
     (True, 0.0)
@@ -113,7 +113,7 @@ def largest_magnitude(zeros_t: float, dtype: str) -> float:
 
 @_QUIETLY
 def passes_at(actual: npt.NDArray, reference: npt.NDArray, dtype: str, t: float) -> bool:
-    """Tell whether every element passes at tolerance t, by looking at each one at this t."""
+    """Check every element directly at tolerance t and return whether all pass."""
     atol, rtol = tolerances(t, dtype)
     for pairs in _finite_chunks(actual, reference, dtype):
         if pairs is None or (pairs[0] > atol + rtol * pairs[1]).any():
@@ -125,12 +125,12 @@ def passes_at(actual: npt.NDArray, reference: npt.NDArray, dtype: str, t: float)
 def min_t(actual: npt.NDArray, reference: npt.NDArray, dtype: str) -> float:
     """Return the smallest t at which `actual` passes against `reference`.
 
-    -inf where all elements are equal, +inf where no t suffices: an element that is not finite
-    where the reference is, or the other way round (NaN equals NaN, an infinity the same one), or
-    that differs in a dtype without a tolerance. Both arrays have one shape and hold elements of
-    `dtype`, bfloat16, float8 and complex32 as bit patterns (see `formats.decode`).
+    The result is -inf if all elements are equal and +inf if no t suffices: only one side is finite
+    (NaN equals NaN, and an infinity equals itself), or elements differ in a dtype without a
+    tolerance. Both arrays have the same shape and contain elements of `dtype`, with bfloat16,
+    float8 and complex32 as bit patterns (see `formats.decode`).
 
-    The result is within 1e-9 of the exact number, and on the right side of every whole t.
+    The result is within 1e-9 of the exact number, and on the correct side of every integer t.
 
     >>> min_t(np.array([1.5], np.float32), np.array([1.0], np.float32), "float32")
     -0.555616416742445
@@ -152,11 +152,12 @@ def min_t(actual: npt.NDArray, reference: npt.NDArray, dtype: str) -> float:
 
 @_QUIETLY
 def oracle_t(actual: npt.NDArray, oracle: npt.NDArray, dtype: str) -> float | None:
-    """Return the smallest t at which elements of `dtype` pass against the same ones in float64.
+    """Return the smallest t at which elements of `dtype` pass against a float64 oracle.
 
-    `oracle` has float64, complex128 or, where `dtype` has no tolerance, the same dtype, in the
-    shape of `actual`. None where a dtype without a tolerance is not that of the oracle: what was
-    rounded to float8, say, cannot be equal to it. Infinities and NaN pass where both have them.
+    `oracle` has the shape of `actual` and the dtype float64, complex128 or, if `dtype` has no
+    tolerance, `dtype` itself. Returns None if a dtype without a tolerance differs from the
+    oracle's: a value rounded to float8, for example, cannot equal it. Equal infinities and NaN
+    pass.
 
     >>> oracle_t(np.array([1.5], np.float32), np.array([1.0]), "float32")
     -0.555616416742445
@@ -178,11 +179,10 @@ def oracle_t(actual: npt.NDArray, oracle: npt.NDArray, dtype: str) -> float | No
 
 @_QUIETLY
 def null_t(reference: npt.NDArray, dtype: str) -> float:
-    """Return the smallest t at which zeros in the place of every element pass.
+    """Return the smallest t at which zeros in place of every element pass.
 
-    From there on the check says nothing. The largest magnitude decides: |r| <= 10^(a t) +
-    10^(r t) |r| is harder to meet the larger |r| is, for every t below 0, and no t above 0 is
-    ever needed.
+    From this t on, the check says nothing. The largest magnitude decides: |r| <= 10^(a t) + 10^(r
+    t) |r| is harder to satisfy for larger |r| at every t below 0, and no t above 0 is ever needed.
     """
     if dtype not in ATOL_RTOL_EXPONENTS:
         return math.inf if decode(reference, dtype).any() else -math.inf
@@ -247,10 +247,10 @@ def required_t(
 
 
 class _Search:
-    """The smallest t at which every pair (|x - r|, |r|) seen so far passes.
+    """Finds the smallest t at which every pair (|x - r|, |r|) so far passes.
 
-    Only pairs that do not pass at the t found so far can raise it; of those the worst is solved
-    for, and so on until none is left. So nearly every element costs one comparison.
+    Only pairs that fail at the current t can raise it. The search solves for the worst of them and
+    repeats until none fails, so nearly every element takes one comparison.
     """
 
     def __init__(self, a: float, r: float) -> None:
@@ -258,11 +258,11 @@ class _Search:
         self.t = -math.inf
 
     def add(self, differences: Floats, magnitudes: Floats) -> None:
-        """Take in pairs of one shape, (n,)."""
+        """Add pairs as arrays of shape (n,)."""
         while True:
             allowed = _power_of_ten(self._r * self.t) * magnitudes
             allowed += _power_of_ten(self._a * self.t)
-            # The pair that was solved for must not come back by its solution's rounding.
+            # Prevent the solved pair from failing again because of rounding.
             allowed *= 1 + 1e-13
             is_failing = differences > allowed
             if not is_failing.any():
@@ -310,16 +310,16 @@ def _null_mean_t_complex(reference: npt.NDArray, dtype: str) -> float:
 
 
 def _is_equal(actual: npt.NDArray, reference: npt.NDArray, dtype: str) -> bool:
-    left, right = decode(actual, dtype), decode(reference, dtype)
-    return bool(np.array_equal(left, right, equal_nan=left.dtype.kind in "fc"))
+    actual_numbers, right = decode(actual, dtype), decode(reference, dtype)
+    return bool(np.array_equal(actual_numbers, right, equal_nan=actual_numbers.dtype.kind in "fc"))
 
 
 def _finite_chunks(
     actual: npt.NDArray, reference: npt.NDArray, dtype: str
 ) -> Iterator[tuple[Floats, Floats] | None]:
-    """Yield |x - r| and |r| of the elements that are finite in both, chunk by chunk.
+    """Yield |x - r| and |r| of the elements that are finite in both, in chunks.
 
-    None comes where an element is not finite and not the same in both.
+    Yields None if an element is not finite and differs between the arrays.
     """
     for x_chunk, r_chunk in zip(_chunks(actual), _chunks(reference), strict=True):
         if np.array_equal(x_chunk, r_chunk):

@@ -10,7 +10,7 @@ from ..schema import Status
 from .variants import TOLERANCE
 
 UNDECIDABLE = "undecidable"
-"""The reason why a run whose outputs allow no verdict is not in N."""
+"""The reason for excluding a run whose outputs allow no verdict from N."""
 _ROUNDING = 1e-8
 """Tolerances are exact to 1e-9."""
 
@@ -50,7 +50,7 @@ def undecidable_reason(record: Mapping[str, Any]) -> str | None:
 
 
 def vacuous_reason(record: Mapping[str, Any]) -> str:
-    """Return why passing at t = -3 says nothing about a record whose outputs do pass.
+    """Return why passing at t = -3 says nothing about a record whose outputs pass.
 
     >>> vacuous_reason({"eager_t": -2.0})
     'Eager itself agrees with float64 only from t = -2 on.'

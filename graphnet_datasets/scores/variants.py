@@ -1,7 +1,7 @@
-"""What a status counts for: the report's reading and upstream's two, as data.
+"""Variants of the scores: the report's interpretation and upstream's two, as data.
 
-A variant says which runs are in N, under which error code c each failure goes, which t forgives a
-code, and whose tolerance decides correctness at positive t.
+A variant defines which runs are in N, the error code c of each failure, the t from which a code is
+forgiven, and whose tolerance decides correctness at positive t.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ..errors import ScoreError
 from ..schema import Status
 
 TOLERANCES: tuple[int, ...] = tuple(range(-10, 5))
-"""The whole numbers t at which scores are computed, in all variants but upstream's."""
+"""The integers t at which scores are computed, in all variants except upstream's."""
 _UPSTREAM_TOLERANCES = tuple(range(-10, 6))
 
 Metric: TypeAlias = Literal["S", "ES"]
-"""Which of the two scores."""
+"""The two scores."""
 
 TOLERANCE = -3
-"""The t at which outputs have to be right: at t = 0 an all-zero output would pass on any sample."""
+"""The t at which outputs must be right. At t = 0, an all-zero output would pass on any sample."""
 
 ACCURACY = 1
 """The error code of a run that ended well but whose output is wrong at t, in every variant."""
@@ -30,16 +30,15 @@ ACCURACY = 1
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Variant:
-    """One reading of the scores.
+    """An interpretation of the scores.
 
-    `error_names[c - 1]` names code c and `forgiven_from[c - 1]` is the smallest t that forgives it.
-    `tolerances` are the t at which scores are computed. `last_tolerance_of_s` and
-    `last_tolerance_of_es` are the largest t whose own tolerance decides correctness for a score: at
-    greater t correctness stays as it was there. `is_held_against_zeros` counts an output as wrong
-    that is no nearer to eager's than zeros or the mean, and `leaves_out_undecidable` leaves a
-    sample out of N at each t that says nothing about it. `codes` holds the code of a status and
-    `upstream_codes` that of a word of upstream's, which takes precedence where a record carries
-    one; a status without a code, other than `ok`, is out of N.
+    `error_names[c - 1]` names code c, and `forgiven_from[c - 1]` is the smallest t that forgives
+    it. Scores are computed at `tolerances`. `last_tolerance_of_s` and `last_tolerance_of_es` are
+    the largest t at which the score uses the tolerance of t itself; at greater t, correctness no
+    longer changes. With `is_held_against_zeros`, an output is wrong if it is no nearer to eager's
+    than zeros or the mean. With `leaves_out_undecidable`, N excludes a sample at each t that does
+    not decide it. `codes` maps a status to its code, and `upstream_codes` an upstream word, which
+    takes precedence. A status other than `ok` without a code is not in N.
     """
 
     name: str
@@ -83,13 +82,15 @@ REPORT = Variant(
     upstream_codes=None,
 )
 """The equations of the technical report (arXiv 2510.24035, section 3.2, appendices B and C): a
-positive t is a level of forgiven errors, correctness stays that at t = 0, S has no positive t. Two
-things are added: zeros are never correct, all of which the report's tolerance passes at t = 0, and
-nothing is wrong by as little as eager differs from itself."""
+positive t is a level of forgiven errors, correctness stays as at t = 0, and S has no positive t.
+There are two additions: zeros are never correct, although the report's tolerance passes them at t =
+0, and differences no larger than eager's own nondeterminism are not wrong.
+"""
 
 DECIDABLE = dataclasses.replace(REPORT, name="decidable", leaves_out_undecidable=True)
-"""The report's equations over the samples of which t tells right from wrong: at each t those are
-left out that zeros would pass too, and those for which eager itself fails against float64."""
+"""The report's equations over the samples that t decides: each t excludes the samples on which
+zeros would pass or eager itself fails against float64.
+"""
 
 UPSTREAM = Variant(
     name="upstream",
@@ -116,9 +117,10 @@ UPSTREAM = Variant(
         "compile_fail": 3,
     },
 )
-"""Upstream's "default" interpretation, with which the report's tables were made: p = 0, and a
-failure of eager counts as the compiler's. S forgives no failure and takes each t's own tolerances;
-ES takes those of t = 1 at greater t."""
+"""Upstream's "default" interpretation, used for the report's tables: p = 0, and a failure of eager
+counts as the compiler's. S forgives no failure and uses the tolerances of each t; ES uses those of
+t = 1 at greater t.
+"""
 
 UPSTREAM_EXTENDED = Variant(
     name="upstream-extended",
@@ -150,8 +152,9 @@ UPSTREAM_EXTENDED = Variant(
         "reference_fail": 5,
     },
 )
-"""Upstream's "mismatch_extended" interpretation: mismatched outputs are a code of their own, and a
-failure of eager is never forgiven."""
+"""Upstream's "mismatch_extended" interpretation: mismatched outputs have their own code, and a
+failure of eager is never forgiven.
+"""
 
 VARIANTS: dict[str, Variant] = {
     variant.name: variant for variant in (REPORT, DECIDABLE, UPSTREAM, UPSTREAM_EXTENDED)
@@ -159,10 +162,10 @@ VARIANTS: dict[str, Variant] = {
 
 
 def find_variant(name: str) -> Variant:
-    """Return the variant of this name.
+    """Return the variant with this name.
 
     Raises:
-        ScoreError: there is none.
+        ScoreError: No variant has this name.
 
     >>> find_variant("upstream").default_p
     0.0
@@ -176,7 +179,7 @@ def find_variant(name: str) -> Variant:
 
 
 def check_parameters(p: float, b: float) -> None:
-    """Refuse a penalty that would reward slowness or failure.
+    """Reject a penalty that would reward slowness or failure.
 
     Raises:
         ScoreError: p is negative or not finite, or b is not in (0, 1].

@@ -15,26 +15,28 @@ from .warnings import is_impossible
 
 
 class Verdict(enum.StrEnum):
-    """How a sample went under a compiler; the order is from best to worst."""
+    """The verdict on a sample under a compiler, from best to worst."""
 
     FASTER = "faster"
     """Right, and the whole interval of the speedup is above 1."""
     EVEN = "even"
-    """Right, and the interval holds 1."""
+    """Right, and the interval contains 1."""
     SLOWER = "slower"
     """Right, and the whole interval is below 1."""
     WRONG = "wrong"
     """It ran, but its outputs are not right."""
     UNDECIDABLE = "undecidable"
     """It ran, but its outputs allow no verdict: eager itself is as far from float64, zeros or a
-    stored answer are as near, or the record has an `undecidable_reason`."""
+    stored answer are as near, or the record has an `undecidable_reason`.
+    """
     MISMATCH = "output mismatch"
-    """It ran, and gave another number of outputs, another shape or another dtype."""
+    """It ran, but returned outputs with a different number, shape or dtype."""
     RUN_FAILED = "run failed"
     COMPILE_FAILED = "compile failed"
     NOT_COUNTED = "not counted"
-    """The record says nothing of the compiler: eager or the harness failed, eager differs from
-    itself, or the time is impossible."""
+    """The record says nothing about the compiler: eager or the harness failed, eager differs from
+    itself, or the time is impossible.
+    """
 
 
 FAILED = (Verdict.WRONG, Verdict.MISMATCH, Verdict.RUN_FAILED, Verdict.COMPILE_FAILED)
@@ -45,7 +47,7 @@ class Outcome(enum.StrEnum):
 
     RIGHT = "right"
     WRONG = "wrong"
-    """Its outputs are not right, or are of another shape, dtype or number."""
+    """Its outputs are wrong, or differ in shape, dtype or number."""
     FAILED = "failed"
     """It raised, crashed, or ran out of memory or time while compiling or running."""
     UNDECIDABLE = "undecidable"
@@ -72,9 +74,9 @@ _BY_STATUS = {
 
 
 def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
-    """Return the verdict of each record of one arm (as `as_table` gives them).
+    """Return the verdict of each record of one arm (from `as_table`).
 
-    Right is what `compare` calls so: at t = -3, and at a t at which zeros would not pass.
+    Outputs are right by the criterion of `compare`: they pass at a t at which zeros would not.
     """
     in_score = is_counted(table, variant)
     is_undecidable_run = is_undecidable(table) & [
@@ -92,22 +94,22 @@ def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
     high = _floats(table, "speedup_high")
     high = np.where(np.isnan(high), speedup, high)
     statuses = table["status"].to_pylist()
-    found = []
+    results = []
     for index, status in enumerate(statuses):
         if not in_score[index]:
             is_judged = not is_undecidable_run[index]
-            found.append(Verdict.NOT_COUNTED if is_judged else Verdict.UNDECIDABLE)
+            results.append(Verdict.NOT_COUNTED if is_judged else Verdict.UNDECIDABLE)
         elif status != Status.OK:
-            found.append(_BY_STATUS.get(status, Verdict.NOT_COUNTED))
+            results.append(_BY_STATUS.get(status, Verdict.NOT_COUNTED))
         elif not is_told[index]:
-            found.append(Verdict.UNDECIDABLE)
+            results.append(Verdict.UNDECIDABLE)
         elif not is_right[index]:
-            found.append(Verdict.WRONG)
+            results.append(Verdict.WRONG)
         elif low[index] > 1:
-            found.append(Verdict.FASTER)
+            results.append(Verdict.FASTER)
         else:
-            found.append(Verdict.SLOWER if high[index] < 1 else Verdict.EVEN)
-    return found
+            results.append(Verdict.SLOWER if high[index] < 1 else Verdict.EVEN)
+    return results
 
 
 def _floats(table: pa.Table, column: str) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""What the warnings of run records mean for a score.
+"""Kinds of warnings in run records, and their effect on scores.
 
-A warning begins with the name of its kind ("impossibly_fast: the candidate took …"); what has no
-such name stands under "other".
+A warning begins with its kind ("impossibly_fast: the candidate took …"); other warnings have the
+kind "other".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 IMPOSSIBLE = "impossibly_fast"
-"""The candidate was faster than the work allows: whatever it did, it was not the work."""
+"""The candidate was faster than its work allows, so it did not do the work."""
 LESS_ACCURATE = "less_accurate_than_eager"
 """The candidate is farther from float64 than rounding in its dtype explains."""
 OTHER = "other"
@@ -23,7 +23,7 @@ _KIND = re.compile(r"([a-z]+(?:_[a-z0-9]+)+\b|[a-z]+(?=:|\Z))")
 
 
 def warning_kind(text: str) -> str:
-    """Return the name with which a warning begins.
+    """Return the kind at the beginning of a warning.
 
     >>> warning_kind("impossibly_fast: 1 ms"), warning_kind("drifted: 1.4 of its time alone")
     ('impossibly_fast', 'drifted')
@@ -48,7 +48,7 @@ def warnings_of(table: pa.Table) -> list[Sequence[str]]:
 
 
 def is_impossible(warnings: Iterable[str] | None) -> bool:
-    """Tell whether a record's time is one in which the work cannot be done."""
+    """Return whether a warning says that the record's time is too short for the work."""
     return IMPOSSIBLE in kinds_of(warnings)
 
 
@@ -65,7 +65,7 @@ def count_kinds(table: pa.Table) -> dict[str, int]:
 
 
 def sentence(counts: Mapping[str, int]) -> str:
-    """Say how many records carry which warnings.
+    """Describe how many records have each kind of warning.
 
     >>> sentence({"less_accurate_than_eager": 3, "noisy": 1})
     'Warnings: 3 less_accurate_than_eager, 1 noisy'
