@@ -1,4 +1,4 @@
-"""What a worker left in its directory, read before the directory goes."""
+"""Reading of the files that a worker left in its directory, before the directory is deleted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
 
 
 def read_run(run: judging.Run, outcome: Outcome, directory: Path) -> None:
-    """Take in the outputs of a run that has some; what cannot be read fails it."""
+    """Read the outputs of a run, if it has any; unreadable outputs fail the run."""
     if not run.has_outputs:
         return
     messages = outcome.merged()
@@ -58,7 +58,7 @@ def read_run(run: judging.Run, outcome: Outcome, directory: Path) -> None:
         run.first = read_outputs(directory / FIRST, messages.get(f"outputs {FIRST}"))
         run.calls = read_judged(messages.get("judged"))
         sets = {(call.set_index, call.start is None) for call in run.calls}
-        if len(sets) != len(run.calls):  # drawn, and no set twice
+        if len(sets) != len(run.calls):  # sets are drawn without replacement
             raise HandoverError("Two of the calls to be judged had the same inputs.")
         run.judged = read_judged_outputs(directory, messages, run.calls)
         run.drawn_calls = _read_drawn_calls(run, messages)
@@ -74,7 +74,7 @@ def read_judged_outputs(
     """Return the outputs of each judged call.
 
     Raises:
-        HandoverError: the files do not hold what the messages say.
+        HandoverError: the files do not match the messages.
     """
     if not calls:
         return []
@@ -83,10 +83,10 @@ def read_judged_outputs(
 
 
 def _read_drawn_calls(run: judging.Run, messages: Mapping[str, Any]) -> DrawnCalls | None:
-    """Return the repeated calls of a run; None unless they are planned.
+    """Return the repeated calls of a run, or None unless they are planned.
 
     Raises:
-        HandoverError: the worker made other calls than the plan has.
+        HandoverError: the worker's calls differ from the plan.
     """
     sizes = [output.elements.size for output in run.first or []]
     count = 0 if run.plan is None else run.plan.count(sizes)
@@ -103,7 +103,7 @@ def _read_drawn_calls(run: judging.Run, messages: Mapping[str, Any]) -> DrawnCal
 def _read_draws(
     directory: Path, messages: Mapping[str, Any], calls: DrawnCalls
 ) -> list[Drawn] | None:
-    """Return the outputs of repeated calls; None where their shapes differ from call to call."""
+    """Return the outputs of repeated calls, or None if their shapes differ between calls."""
     described = messages[DRAWS].get("described")
     return None if described is None else read_draws(directory / DRAWS, described, calls)
 
@@ -115,7 +115,7 @@ def read_eager_alone(
     earlier: EagerAlone | None,
     sample: Sample,
 ) -> EagerAlone:
-    """Return what eager alone found for a run; `earlier` has found all but the judged calls."""
+    """Return the results of eager alone for a run; `earlier` provides all but the judged calls."""
     messages = outcome.merged()
     eager_alone = read_times_alone(outcome)
     if earlier is not None:
@@ -148,7 +148,7 @@ def read_eager_alone(
 
 
 def read_keys(directory: Path, messages: Mapping[str, Any]) -> list[list[Output]]:
-    """Return the keys that the graph sorts, of all calls whose keys were kept."""
+    """Return the keys that the graph sorts, for all calls whose keys were stored."""
     described = []
     while (message := messages.get(keys_message(len(described)))) is not None:
         described.append(message)
@@ -158,7 +158,7 @@ def read_keys(directory: Path, messages: Mapping[str, Any]) -> list[list[Output]
 
 
 def read_times_alone(outcome: Outcome) -> EagerAlone:
-    """Return how eager alone ended, with its times and without its outputs."""
+    """Return the outcome of eager alone with its times, without its outputs."""
     messages = outcome.merged()
     return EagerAlone(
         outcome,
@@ -169,10 +169,10 @@ def read_times_alone(outcome: Outcome) -> EagerAlone:
 
 
 def read_candidate(outcome: Outcome, asked: CandidateCompiler, device: str) -> CandidateCompiler:
-    """Return the compiler that a worker has looked at, with all its options.
+    """Return the compiler that a worker has inspected, with all its options.
 
     Raises:
-        CompilerError: there is no such compiler or option, or it cannot run here.
+        CompilerError: the compiler or option does not exist, or the compiler cannot run here.
         RunError: the device cannot be used.
     """
     compiler = asked.compiler

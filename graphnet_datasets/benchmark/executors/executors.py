@@ -1,6 +1,6 @@
-"""Where the samples of a run are run: on the devices of this machine, one sample a device.
+"""Executors that run the samples of a run on the devices of this machine.
 
-Timing needs a device to itself, so an executor runs one sample at a time per device.
+Timing needs exclusive use of a device, so an executor runs one sample at a time per device.
 `ray_executor` does the same with the devices of a cluster.
 """
 
@@ -29,17 +29,17 @@ from .sample_runner import SampleRunner
 Record = dict[str, Any]
 _Done: TypeAlias = "queue.SimpleQueue[tuple[SampleJob, Record, threading.Event] | BaseException]"
 MIN_OVERLAPPED = 4
-"""Samples from which on two are under way at once."""
+"""The minimum number of samples for overlapping two of them."""
 _JOIN_S = 30.0
-"""Seconds to wait for a device's thread once its worker has been ended."""
+"""Seconds to wait for a device's thread after its worker has ended."""
 
 
 class Executor(Protocol):
-    """Runs jobs and gives their records as they are finished."""
+    """Runs jobs and yields their records as they are finished."""
 
     @property
     def environment(self) -> Mapping[str, Any]:
-        """What the figures of all its devices depend on (see `describe_environment`)."""
+        """The environment of all its devices (see `describe_environment`)."""
         ...
 
     on_phase: OnPhase
@@ -47,11 +47,11 @@ class Executor(Protocol):
     def find_candidate(
         self, compiler: str, framework: str, options: Mapping[str, Any]
     ) -> CandidateCompiler:
-        """Look at a compiler where it will run, and return it with all its options."""
+        """Inspect a compiler where it will run, and return it with all its options."""
         ...
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
-        """Yield jobs with records of theirs, all or some; the order may differ from `jobs`."""
+        """Yield jobs with some or all of their records; the order may differ from `jobs`."""
         ...
 
     def close(self) -> None:
@@ -60,15 +60,15 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Runs jobs on devices of this machine; it holds the lock of each while it does.
+    """Run jobs on devices of this machine, holding the lock of each device meanwhile.
 
-    Jobs are begun in their order. Of several devices each takes the next job as soon as it is free.
-    They must be alike, for the times of unlike devices do not belong in one run. On a CPU of two
-    processors or more two samples are under way at once, unless `is_overlapping` is false; nothing
-    of one runs while the other is timed (see `overlap`).
+    Jobs start in order. With several devices, each takes the next job as soon as it is free. The
+    devices must be identical, since times of different devices are not comparable. On a CPU with at
+    least two processors two samples overlap, unless `is_overlapping` is false. Nothing of one
+    sample runs while the other is timed (see `overlap`).
 
     Raises:
-        RunError: no device or one device twice is given, or the devices differ.
+        RunError: no device or a duplicate device is given, or the devices differ.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class LocalExecutor:
     def find_candidate(
         self, compiler: str, framework: str, options: Mapping[str, Any]
     ) -> CandidateCompiler:
-        """Look at a compiler on the first device (see `SampleRunner.find_candidate`)."""
+        """Inspect a compiler on the first device (see `SampleRunner.find_candidate`)."""
         return self._runner(self._devices[0]).find_candidate(compiler, framework, options)
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
-        """Yield a job with each record as it is made; in order if one sample is run at a time."""
+        """Yield a job with each record as it is made, in order unless samples overlap."""
         jobs = list(jobs)
         if self._devices == ("cpu",) and self._is_overlapping and _is_worth_overlapping(jobs):
             first = self._runner("cpu")
@@ -180,7 +180,7 @@ class LocalExecutor:
         waiting: queue.SimpleQueue[SampleJob],
         done: _Done,
     ) -> None:
-        """Run jobs on one device until there is none left; the first error ends it."""
+        """Run jobs on one device until there are none left; the first error ends it."""
         try:
             with device_lock(device), runner.at_work():
                 while not self._is_closed.is_set():
@@ -191,7 +191,7 @@ class LocalExecutor:
                     for record in runner.records(job):
                         is_stored = threading.Event()
                         done.put((job, record, is_stored))
-                        # Storing it is work beside which nothing is timed.
+                        # Nothing is timed while the record is stored.
                         while not is_stored.wait(1.0) and not self._is_closed.is_set():
                             pass
         except BaseException as error:
@@ -201,12 +201,12 @@ class LocalExecutor:
 
 
 def _is_worth_overlapping(jobs: Sequence[SampleJob]) -> bool:
-    """Tell whether the second server, which imports a framework, pays for itself."""
+    """Return whether a second server, which also imports a framework, is worth its cost."""
     return len(jobs) >= MIN_OVERLAPPED and len(os.sched_getaffinity(0)) > 1
 
 
 def parse_devices(device: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the devices named in a list or between commas.
+    """Return the devices named in a list or separated by commas.
 
     >>> parse_devices("cuda:0,cuda:1")
     ('cuda:0', 'cuda:1')
@@ -251,9 +251,9 @@ def _common_environment(devices: Sequence[str]) -> dict[str, Any]:
 def device_lock(device: str) -> Iterator[None]:
     """Hold a GPU for one run at a time on this machine; a CPU is not locked.
 
-    Waits for as long as another run holds it. The kernel lets go of the lock when the process
-    ends, however it ends. It is the GPU that is locked, whatever its index among those that
-    `CUDA_VISIBLE_DEVICES` shows to this process.
+    Waits while another run holds the GPU. The kernel releases the lock when the process ends for
+    any reason. The lock belongs to the physical GPU, independent of its index in
+    `CUDA_VISIBLE_DEVICES`.
 
     Raises:
         RunError: the lock file cannot be opened.
@@ -268,7 +268,7 @@ def device_lock(device: str) -> Iterator[None]:
     name = re.sub(r"[^A-Za-z0-9-]", "-", physical_gpu(device))
     path = Path(tempfile.gettempdir(), f"graphnet-datasets-{kind}-{name}.lock")
     try:
-        # Never through a link that somebody else laid in the shared directory.
+        # Do not follow links, which other users could create in the shared directory.
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise RunError(
@@ -277,7 +277,7 @@ def device_lock(device: str) -> Iterator[None]:
         ) from error
     try:
         with contextlib.suppress(PermissionError):
-            os.fchmod(fd, 0o666)  # whatever the umask: others must be able to wait for it too
+            os.fchmod(fd, 0o666)  # other users must be able to wait for it too
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:

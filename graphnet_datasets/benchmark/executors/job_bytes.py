@@ -1,6 +1,7 @@
-"""Jobs and their results as bytes, for a worker that is reached through a network.
+"""Serialized jobs and results, for workers reached over a network.
 
-Arrow and JSON only: whatever comes back was near a candidate, so nothing in it is unpickled.
+Only Arrow and JSON are used. Results may come from a process that ran a candidate, so nothing is
+unpickled.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _RESULT_SCHEMA = pa.schema(
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """A record, what the process of a failed run printed, and its outputs where they are kept."""
+    """A record, the printed output of a failed run, and the run's outputs if they are stored."""
 
     record: dict[str, Any]
     log: str | None = None
@@ -33,7 +34,7 @@ class Result:
 
 
 def pack_job(job: SampleJob) -> bytes:
-    """Return a job as one Arrow table: the sample's row, and the candidates beside it."""
+    """Return a job as one Arrow table: the sample's row, with the candidates as metadata."""
     table = pa.Table.from_pylist([dict(job.row)], schema=GRAPHS_SCHEMA)
     candidates = [
         {"run_id": run_id, **dataclasses.asdict(candidate), "options": dict(candidate.options)}
@@ -44,7 +45,7 @@ def pack_job(job: SampleJob) -> bytes:
 
 
 def unpack_job(data: bytes) -> SampleJob:
-    """Return the job that `pack_job` packed."""
+    """Return the job that `pack_job` serialized."""
     with pa.ipc.open_stream(data) as reader:
         table = reader.read_all()
     (row,) = table.to_pylist()
@@ -64,12 +65,12 @@ def pack_results(results: Sequence[Result]) -> bytes:
 
 
 def unpack_results(data: Any, expected: Mapping[str, str]) -> list[Result]:
-    """Return what `pack_results` packed.
+    """Return the results that `pack_results` serialized.
 
-    `expected` has the sample's id for each run id that was asked for; one or more are answered.
+    `expected` maps each requested run id to its sample's id. At least one of them must be present.
 
     Raises:
-        RunError: the bytes are something else, or the results of other runs.
+        RunError: the bytes are invalid, or contain results of other runs.
     """
     try:
         if not isinstance(data, bytes):
@@ -81,8 +82,8 @@ def unpack_results(data: Any, expected: Mapping[str, str]) -> list[Result]:
         rows = table.cast(_RESULT_SCHEMA.with_metadata(table.schema.metadata)).to_pylist()
     except (pa.ArrowException, TypeError, ValueError, OSError) as error:
         raise RunError(f"A worker did not answer with run records ({error}).") from error
-    found = {row["run_id"]: row["sample_id"] for row in rows}
-    if not rows or len(found) != len(rows) or not found.items() <= dict(expected).items():
+    sample_ids = {row["run_id"]: row["sample_id"] for row in rows}
+    if not rows or len(sample_ids) != len(rows) or not sample_ids.items() <= dict(expected).items():
         raise RunError("A worker answered with the records of other runs than it was given.")
     return [Result(log=row.pop("log"), outputs=row.pop("outputs_file"), record=row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""What an executor is handed: a sample under compilers; and whom it tells of its progress."""
+"""Jobs of executors: a sample with its candidate compilers, and the type of progress callbacks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ..judging.correctness import Output
 
 @dataclasses.dataclass(frozen=True)
 class CandidateCompiler:
-    """A compiler with its options, as it was found: what a sample is run under.
+    """A compiler with its options, as inspected on the device.
 
-    `source` is a hash of its own code (see `compilers.source_hash`), "" for those of this library.
+    `source` is a hash of its own code (see `compilers.source_hash`), or "" for compilers of this
+    library.
     """
 
     compiler: str
@@ -26,17 +27,17 @@ class CandidateCompiler:
 
     @property
     def reference(self) -> str:
-        """The name under which another process finds the compiler."""
+        """The name by which another process finds the compiler."""
         entry = find_entry(self.compiler, self.framework)
-        # Processes of samples have a directory of their own to work in.
+        # Sample processes have a working directory of their own.
         return resolve_name(entry.reference if entry.origin == "registered" else self.compiler)
 
 
 @dataclasses.dataclass(frozen=True)
 class SampleJob:
-    """One sample under the candidates that it has not been run under yet, with their run ids.
+    """A sample with the candidates that it has not run under yet, and their run ids.
 
-    `row` is the sample as a row of the `graphs` table, its derived columns included.
+    `row` is the sample as a row of the `graphs` table, including derived columns.
     """
 
     sample: Sample
@@ -45,6 +46,6 @@ class SampleJob:
 
 
 OnPhase: TypeAlias = Callable[[str, str, str], None]
-"""Told the sample, the compiler and the phase that a run enters."""
+"""A callback that receives the sample, the compiler and the phase that a run enters."""
 
 TakeOutputs: TypeAlias = Callable[[SampleJob, Mapping[str, Any], Sequence[Output]], None]

@@ -1,16 +1,15 @@
-"""Several samples under way at once, of which nothing runs while one of them is timed.
+"""Overlapping samples, with the guarantee that nothing else runs while one of them is timed.
 
-A run is one part waiting for the clock (pairs of calls, eager by itself, counts of the profiler)
-and parts that no clock looks at: starting a process, loading, compiling, judging. On a
-machine with two processors the latter of one sample may be done beside those of another. So there
-are lanes, each of which takes a sample after another through all of its processes, and a gate
-between them:
+Some parts of a run are timed (pairs of calls, eager alone, counts of the profiler). Others are not:
+starting a process, loading, compiling and judging. On a machine with two processors the untimed
+parts of one sample can run next to those of another. Each lane takes one sample after another
+through all of its processes. A gate coordinates the lanes:
 
-- A worker stops by itself before a section that is timed, and goes on when it is told to.
-- Before it is told, all that the other lanes have started is stopped (SIGSTOP), and what this
-  process does for them is finished. They are continued when the section has ended.
-- The clocks of the other lanes stand still meanwhile, so no time limit counts it, and the times of
-  compiling and loading are without it.
+- A worker waits before a timed section until it receives permission.
+- Before it receives permission, everything that the other lanes have started is stopped
+  (SIGSTOP), and this process finishes its work for them. They continue after the section.
+- The clocks of the other lanes stand still meanwhile, so the section counts neither towards time
+  limits nor towards compile and load times.
 """
 
 from __future__ import annotations
@@ -39,10 +38,11 @@ that has lost its processor: what takes 0.3 s by itself took 27 s.
 
 
 class Lane:
-    """The processes of one sample after another, and a clock that stands while they are stopped.
+    """The processes of one sample after another, and a clock that excludes the time they are
+    stopped.
 
-    `servers` gives those below which everything of the lane runs; `on_pause` is told when the lane
-    is stopped, and when it goes on.
+    `servers` returns the servers that run everything in the lane. `on_pause` is called when the
+    lane is stopped and when it continues.
     """
 
     def __init__(
@@ -60,23 +60,23 @@ class Lane:
         self.had_company = False
 
     def now_s(self) -> float:
-        """Return seconds, without those for which the lane was stopped."""
+        """Return the time in seconds, excluding pauses of the lane."""
         since, paused_s = self._paused_since, self._paused_s
         return (time.monotonic() if since is None else since) - paused_s
 
     @property
     def is_timed(self) -> bool:
-        """Whether everything else stands still for this lane."""
+        """Whether everything else is stopped for this lane."""
         return self.gate.timed_lane is self
 
     def pause(self) -> None:
-        """Note that the lane stands still; its processes are stopped by the gate."""
+        """Record that the lane is stopped; the gate stops its processes."""
         if self._paused_since is None:
             self._paused_since = time.monotonic()
             self.on_pause(True)
 
     def go_on(self) -> None:
-        """Note that the lane goes on."""
+        """Record that the lane continues."""
         if self._paused_since is not None:
             now = time.monotonic()
             self.pauses.append((self._paused_since, now))
@@ -86,10 +86,11 @@ class Lane:
 
 
 class TimingGate:
-    """Lets one lane be timed while all others stand still.
+    """A gate that stops all other lanes while one lane is timed.
 
-    The thread of a lane is at work (`begin_work`) except while it waits for a process, or in here.
-    `capacity_bytes` is what the samples under way may need together; one alone may need more.
+    The thread of a lane is at work (`begin_work`) except while it waits for a process or for the
+    gate. `capacity_bytes` limits the memory of the running samples together; a single sample may
+    need more.
     """
 
     def __init__(self, capacity_bytes: float = float("inf")) -> None:
@@ -106,7 +107,7 @@ class TimingGate:
         servers: Callable[[], Iterable[ForkServer]],
         on_pause: Callable[[bool], None] = lambda _: None,
     ) -> Lane:
-        """Return a new lane through this gate."""
+        """Return a new lane of this gate."""
         lane = Lane(self, servers, on_pause)
         with self._changed:
             self._lanes.append(lane)
@@ -114,11 +115,11 @@ class TimingGate:
 
     @property
     def timed_lane(self) -> Lane | None:
-        """The lane that is timed."""
+        """The lane that is being timed."""
         return self._timed
 
     def close(self) -> None:
-        """Let everything go on, and whoever waits here end with an error."""
+        """Continue all lanes; threads that wait for the gate raise an error."""
         with self._changed:
             self._is_closed = True
             for lane in self._lanes:
@@ -127,7 +128,7 @@ class TimingGate:
 
     @contextlib.contextmanager
     def timed(self, lane: Lane) -> Iterator[None]:
-        """Have everything of the other lanes stand still; a lane may do so within itself again."""
+        """Stop all other lanes during the context; a lane may nest it."""
         self.begin_timed(lane)
         try:
             yield
@@ -135,7 +136,7 @@ class TimingGate:
             self.end_timed(lane)
 
     def begin_timed(self, lane: Lane) -> None:
-        """Wait for the turn of `lane`, and stop the others.
+        """Wait for the turn of `lane` and stop the others.
 
         Raises:
             RunError: the gate was closed.
@@ -148,7 +149,8 @@ class TimingGate:
                 return self._timed in (None, lane) and not is_working
 
             if not is_free():
-                # What waits here does not work: two at work would wait for each other for ever.
+                # A waiting lane does not count as working; otherwise two lanes would wait for each
+                # other forever.
                 num_working, lane.num_working = lane.num_working, 0
                 self._changed.notify_all()
                 lane.pause()
@@ -168,7 +170,7 @@ class TimingGate:
                     other.pause()
 
     def end_timed(self, lane: Lane) -> None:
-        """Let the others go on."""
+        """Let the others continue."""
         with self._changed:
             if self._timed is not lane:
                 return
@@ -181,23 +183,23 @@ class TimingGate:
                 self._changed.notify_all()
 
     def begin_work(self, lane: Lane) -> None:
-        """Have no other lane timed until `end_work`.
+        """Prevent timing of other lanes until `end_work`.
 
-        For what this process does itself and what is being started, which cannot be stopped.
+        This covers work of this process and processes being started, which cannot be stopped.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._timed in (None, lane))
             lane.num_working += 1
 
     def end_work(self, lane: Lane) -> None:
-        """Say that only processes that can be stopped are under way in `lane`."""
+        """Declare that only stoppable processes are running in `lane`."""
         with self._changed:
             lane.num_working -= 1
             self._changed.notify_all()
 
     @contextlib.contextmanager
     def idle(self, lane: Lane) -> Iterator[None]:
-        """Wait for something, within work."""
+        """Wait for something during work."""
         self.end_work(lane)
         try:
             yield
@@ -206,7 +208,7 @@ class TimingGate:
 
     @contextlib.contextmanager
     def admitted(self, lane: Lane, need_bytes: int) -> Iterator[None]:
-        """Hold what a sample may need of the memory, once there is room for it."""
+        """Reserve the memory that a sample may need, once it is available."""
         with self.idle(lane), self._changed:
             self._wait_for(lambda: self._has_room(lane, need_bytes))
             lane.need_bytes, lane.had_company = need_bytes, False
@@ -220,17 +222,18 @@ class TimingGate:
 
     @contextlib.contextmanager
     def alone(self, lane: Lane) -> Iterator[None]:
-        """Have no other sample under way: those of the other lanes are finished first."""
+        """Run no other sample during the context; the samples of other lanes finish first."""
         with self.idle(lane), self._changed:
-            held, lane.need_bytes = lane.need_bytes, 0  # two that wait for each other would hang
+            # Otherwise two lanes would wait for each other forever.
+            reserved_bytes, lane.need_bytes = lane.need_bytes, 0
             self._wait_for(lambda: self._alone is None)
             self._alone = lane
             try:
-                self._wait_for(lambda: not any(each.need_bytes for each in self._lanes))
+                self._wait_for(lambda: not any(other.need_bytes for other in self._lanes))
             except RunError:
                 self._alone = None
                 raise
-            lane.need_bytes, lane.had_company = max(held, 1), False
+            lane.need_bytes, lane.had_company = max(reserved_bytes, 1), False
         try:
             yield
         finally:
@@ -239,14 +242,14 @@ class TimingGate:
                 self._changed.notify_all()
 
     def _has_room(self, lane: Lane, need_bytes: int) -> bool:
-        held = [each.need_bytes for each in self._lanes if each is not lane and each.need_bytes]
+        sizes = [peer.need_bytes for peer in self._lanes if peer is not lane and peer.need_bytes]
         is_barred = self._alone not in (None, lane)
-        return not is_barred and (not held or sum(held) + need_bytes <= self._capacity_bytes)
+        return not is_barred and (not sizes or sum(sizes) + need_bytes <= self._capacity_bytes)
 
     def _note_company(self) -> None:
-        under_way = [each for each in self._lanes if each.need_bytes]
-        for each in under_way if len(under_way) > 1 else ():
-            each.had_company = True
+        under_way = [peer for peer in self._lanes if peer.need_bytes]
+        for peer in under_way if len(under_way) > 1 else ():
+            peer.had_company = True
 
     def _continue(self, lane: Lane) -> None:
         lane.go_on()

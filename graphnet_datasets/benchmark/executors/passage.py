@@ -1,4 +1,4 @@
-"""One job of a lane on its way through the gate: timed where it is, stopped where it may be."""
+"""One job of a lane passing the gate: it waits for permission to be timed and may be stopped."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _GO = b"g"
 
 
 class Passage:
-    """Runs one job; `tell` is told each phase before the job goes on in it.
+    """Run one job; `tell` receives each phase before the job continues.
 
-    Without a lane that is all. `pipe` is where the worker waits before a phase that is timed.
+    Without a lane nothing else happens. `pipe` is where the worker waits before a timed phase.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class Passage:
     def run(
         self, server: ForkServer, payload: Mapping[str, Any], directory: Path, **options: Any
     ) -> Outcome:
-        """Run the job and return how it ended (see `ForkServer.run`)."""
+        """Run the job and return its outcome (see `ForkServer.run`)."""
         lane = self._lane
         if lane is None:
             return server.run(payload, directory, on_phase=self._tell, **options)
         os.mkfifo(self.pipe, 0o600)
-        # Opened before there is a job that could lay something else in its place.
+        # Opened before the job starts, since the job could replace it.
         grants = os.open(self.pipe, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
         began_s = time.monotonic()
         try:
@@ -61,8 +61,8 @@ class Passage:
         return outcome
 
     def _be_idle(self, lane: Lane) -> None:
-        """Say that there is a process now, which can be stopped, and that nothing else is done."""
-        is_all_timed = lane.is_timed and not self._is_timed  # where it is in a longer section
+        """Declare that there is now a stoppable process and that nothing else is being done."""
+        is_all_timed = lane.is_timed and not self._is_timed  # inside of a longer timed section
         if not self._is_idle and not is_all_timed:
             self._is_idle = True
             lane.gate.end_work(lane)
@@ -78,12 +78,13 @@ class Passage:
             lane.gate.begin_timed(lane)
             self._is_timed = True
         self._tell(phase)  # before the worker goes on
-        with contextlib.suppress(BlockingIOError):  # of a worker that asked and never listened
+        # The write blocks if the worker asked for permissions but never read them.
+        with contextlib.suppress(BlockingIOError):
             os.write(grants, _GO)
 
 
 def need_bytes(row: Mapping[str, Any]) -> int:
-    """Return an upper estimate of what a sample's processes may need, compilers included.
+    """Return an upper estimate of a sample's memory, including compilers.
 
     >>> need_bytes({"input_bytes": 2**20, "peak_memory_bytes": None}) // 2**20
     1038

@@ -1,7 +1,8 @@
-"""The jobs of a run on a Ray cluster: one at a time on each device of each node.
+"""Runs on a Ray cluster, with one job at a time on each device of each node.
 
-A device is a GPU, or a node's processors. An actor holds it and has a `SampleRunner`, which runs
-each sample in processes of its own, as on one machine; the actor never imports a candidate.
+A device is a GPU or the processors of a node. An actor holds the device and has a `SampleRunner`,
+which runs each sample in separate processes as on a single machine. The actor never imports a
+candidate.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .sample_runner import CandidateCompiler, OnPhase, SampleJob, SampleRunner
 
 Record = dict[str, Any]
 START_TIMEOUT_S = 300.0
-"""Seconds to wait for a worker; a device that other work on the cluster holds is left out."""
+"""Seconds to wait for a worker; devices that other cluster jobs hold are skipped."""
 _CLOSE_TIMEOUT_S = 10.0
 _MAX_ATTEMPTS = 2
 _log = logging.getLogger("graphnet_datasets")
@@ -37,7 +38,7 @@ _log = logging.getLogger("graphnet_datasets")
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """A device of the cluster: a node, and what of it a worker takes."""
+    """A device of the cluster: a node and the resources that a worker takes."""
 
     node_id: str
     address: str
@@ -53,13 +54,13 @@ class _Worker:
 
 
 class RayExecutor:
-    """Runs jobs on all devices of one kind of a Ray cluster.
+    """Run jobs on all devices of one kind in a Ray cluster.
 
-    Uses the cluster that this process is connected to, else the one that `RAY_ADDRESS` names or
-    that runs on this machine, else one of this machine alone, which ends with the run. A worker
-    that is lost, with its node or by itself, is replaced and its sample run once more; a sample
-    that loses two workers is recorded as `harness_failed`. Nodes must be alike: of nodes that
-    differ the largest group that is alike is used, and a warning names the others.
+    Uses the connected cluster, else the cluster that `RAY_ADDRESS` names or that runs on this
+    machine, else a new local cluster that ends with the run. A lost worker is replaced and its
+    sample run again; a sample that loses two workers is recorded as `harness_failed`. Nodes must be
+    identical: otherwise the largest group of identical nodes is used, and a warning names the
+    others.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -81,7 +82,7 @@ class RayExecutor:
                 "chooses which GPU of which node a sample is run on."
             )
         (self._device,) = devices
-        self.on_phase: OnPhase = lambda *_: None  # workers on other nodes tell of whole samples
+        self.on_phase: OnPhase = lambda *_: None  # workers on other nodes report whole samples
         self._settings, self._compilers = settings, tuple(compilers)
         self._log_directory, self._outputs = log_directory, outputs
         self._ray = import_ray("Running on a Ray cluster")
@@ -97,7 +98,7 @@ class RayExecutor:
     def find_candidate(
         self, compiler: str, framework: str, options: Mapping[str, Any]
     ) -> CandidateCompiler:
-        """Look at a compiler on one of the nodes (see `SampleRunner.find_candidate`)."""
+        """Inspect a compiler on one of the nodes (see `SampleRunner.find_candidate`)."""
         answer = self._ray.get(
             self._workers[0].actor.find_candidate.remote(
                 compiler, framework, json.dumps(dict(options))
@@ -110,7 +111,7 @@ class RayExecutor:
         return CandidateCompiler(**found)
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
-        """Yield a job with each of its records as it comes.
+        """Yield a job with each of its records as it arrives.
 
         Raises:
             RunError: no device is left, or a worker cannot run jobs at all.
@@ -175,7 +176,7 @@ class RayExecutor:
             ray.shutdown()
 
     def _take(self, job: SampleJob, answer: Any, attempt: int) -> list[Record]:
-        """Return the records that a worker answered with, and keep what came with them."""
+        """Return the records in a worker's answer, and store the data that came with them."""
         results = unpack_results(answer, {run_id: job.sample.id for run_id, _ in job.candidates})
         for result in results:
             run_id = result.record["run_id"]
@@ -190,7 +191,7 @@ class RayExecutor:
     def _lost(
         self, job: SampleJob, worker: _Worker, error: Exception, num_attempts: int
     ) -> list[Record]:
-        """Return records of a job whose workers were lost: nothing is known of the sample."""
+        """Return records of a job whose workers were lost; nothing is known about the sample."""
         message = (
             f"{num_attempts} workers were lost while they ran this sample, the last on the node "
             f"`{worker.place.address}`"
@@ -208,7 +209,7 @@ class RayExecutor:
         return records
 
     def _start_all(self) -> list[_Worker]:
-        """Start a worker on each device and return those that are alike."""
+        """Start a worker on each device and return the identical ones."""
         places = self._places()
         started = self._start(places)
         if not started:
@@ -235,7 +236,7 @@ class RayExecutor:
         return largest
 
     def _start(self, places: Sequence[_Place]) -> list[_Worker]:
-        """Start a worker on each of the places; those that are not free in time are left out."""
+        """Start a worker on each place; places that are not free in time are skipped."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         from .ray_worker import DeviceWorker
@@ -274,7 +275,7 @@ class RayExecutor:
         return workers
 
     def _replace(self, worker: _Worker) -> _Worker | None:
-        """Start another worker in place of a lost one; None if its node is gone as well."""
+        """Start a worker in place of a lost one; return None if its node is gone as well."""
         self._workers.remove(worker)
         alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
         if worker.place.node_id not in alive:
@@ -294,7 +295,7 @@ class RayExecutor:
         for node in nodes:
             cpus = node["Resources"].get("CPU", 0.0)
             if self._device == "cpu":
-                if cpus >= (wanted or 1):  # without a number of threads: all that the node has
+                if cpus >= (wanted or 1):  # without `num_threads`, use the whole node
                     place = _Place(node["NodeID"], node["NodeManagerAddress"], wanted or cpus, 0)
                     places.append(place)
                 continue

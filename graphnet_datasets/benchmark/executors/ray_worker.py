@@ -1,4 +1,4 @@
-"""What runs on a node of a Ray cluster: an actor with one device and the runner of its samples."""
+"""The Ray actor on a cluster node: one device and the runner of its samples."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .sample_runner import SampleJob, SampleRunner
 
 
 class DeviceWorker:
-    """Holds one device and runs jobs on it; made into a Ray actor by `RayExecutor`.
+    """Hold one device and run jobs on it; `RayExecutor` turns this class into a Ray actor.
 
-    Ray shows an actor the GPU that it got and no other, so that `cuda` is that one.
+    Ray makes only the assigned GPU visible to an actor, so that `cuda` refers to it.
     """
 
     def __init__(
         self, device: str, settings: Settings, compilers: Sequence[str], has_outputs: bool
     ) -> None:
-        # Ray sets it for every actor. The runner sets the number of threads itself, and the
-        # environment is that of a run without Ray.
+        # Ray sets this variable for every actor. Remove it, so that the environment matches a run
+        # without Ray; the runner sets the number of threads itself.
         os.environ.pop("OMP_NUM_THREADS", None)
         self._device = device
         self._environment = describe_environment(device)
@@ -55,7 +55,7 @@ class DeviceWorker:
         return json.dumps({"version": __version__, "environment": self._environment})
 
     def find_candidate(self, compiler: str, framework: str, options: str) -> str:
-        """Return an candidate as JSON, or the error that says why there is none."""
+        """Return a candidate as JSON, or the error that explains why there is none."""
         try:
             candidate = self._runner.find_candidate(compiler, framework, json.loads(options))
         except COMPILER_ERRORS as error:
@@ -71,7 +71,7 @@ class DeviceWorker:
                 yield pack_results([result])
 
     def close(self) -> None:
-        """End all processes and remove what they wrote."""
+        """End all processes and remove their files."""
         self._runner.close()
         self._directory.cleanup()
 

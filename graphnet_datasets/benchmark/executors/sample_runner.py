@@ -1,4 +1,4 @@
-"""The parent of one sample's processes: starts them, follows them, and makes records of them."""
+"""The parent of a sample's processes: starts them, monitors them and creates their records."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ SERVER = "graphnet_datasets.benchmark.child.server"
 """The module that serves the jobs of any framework."""
 
 _CROWDED_ENDINGS = (Ending.TIMEOUT, Ending.OUT_OF_MEMORY)
-"""How a job may end because of what ran beside it."""
+"""Endings of a job that other running samples may have caused."""
 
 
 class SampleRunner:
-    """Runs samples on one device; each under each compiler in a process of its own.
+    """Run samples on one device, each under each compiler in a separate process.
 
-    `log_directory`, if given, gets what the process of a failed run printed. `compilers` are those
-    that it will be asked for: what they find out about the machine is found out once for all runs.
-    `take_outputs`, if given, gets the outputs of each run that is `ok`, on the first set of inputs.
-    `again` are calls whose inputs are to be met again in the first pairs (`benchmark.again`).
+    `log_directory`, if given, receives the printed output of failed runs. `compilers` are the
+    compilers that will be requested, so that they can inspect the machine once for all runs.
+    `take_outputs`, if given, receives the outputs of each `ok` run on the first input set. `again`
+    are calls whose inputs the first pairs repeat (`benchmark.again`).
     """
 
     server_module = SERVER
-    """The module of the processes that it starts; one of a subclass takes these jobs as well."""
+    """The module of the processes that it starts; a subclass may use its own for these jobs."""
 
     def __init__(
         self,
@@ -91,10 +91,10 @@ class SampleRunner:
         self._fitting: Sample | None = None
 
     def join(self, gate: TimingGate, first: SampleRunner | None = None) -> None:
-        """Have samples of other runners at this gate under way at once (see `overlap`).
+        """Overlap samples with other runners at this gate (see `overlap`).
 
-        Records are to be taken within `at_work` then. `first` is a runner that has looked at the
-        compilers.
+        Records must then be taken within `at_work`. `first` is a runner that has already inspected
+        the compilers.
         """
         self.lane = gate.lane(self._all_servers, self._tell_pause)
         if first is not None:
@@ -102,7 +102,7 @@ class SampleRunner:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
-        """Be at work as a lane of the gate, if there is one, except while a process is."""
+        """Be at work as a lane of the gate, if there is one, except while a process runs."""
         lane = self.lane
         if lane is None:
             yield
@@ -116,17 +116,17 @@ class SampleRunner:
     def close(self) -> None:
         """End all processes."""
         self._is_closed = True
-        servers, self._servers = self._servers, {}  # whoever else closes finds none
+        servers, self._servers = self._servers, {}  # a concurrent `close` finds no servers
         for server in servers.values():
             server.close()
 
     def find_candidate(
         self, compiler: str, framework: str, options: Mapping[str, Any]
     ) -> CandidateCompiler:
-        """Look at a compiler in a process of its own, and return it with all its options.
+        """Inspect a compiler in a separate process, and return it with all its options.
 
         Raises:
-            CompilerError: there is no such compiler or option, or it cannot run here.
+            CompilerError: the compiler or option does not exist, or the compiler cannot run here.
         """
         candidate = CandidateCompiler(compiler, framework, dict(options), "")
         self._options = dict(options)
@@ -152,8 +152,8 @@ class SampleRunner:
     def records(self, job: SampleJob) -> Iterator[dict[str, Any]]:
         """Run a sample under its candidates and yield each record as soon as it is made.
 
-        The outputs that a candidate is judged by are made when it is gone, on inputs that were
-        drawn while it ran; only those of the first call are the same for all candidates.
+        The reference outputs are computed after the candidate has ended, on inputs that were drawn
+        while it ran. Only those of the first call are the same for all candidates.
         """
         with self._admitted(job):
             try:
@@ -199,7 +199,7 @@ class SampleRunner:
                     self._peaks = (raised,)
 
     def _find_peak_rates(self) -> PeakRates | None:
-        """Return the device's peak rates; those of a busy machine are measured again once."""
+        """Return the device's peak rates; rates from a busy machine are measured again once."""
         if not self._peaks and framework_named("torch").is_installed:
             peaks = load_peak_rates(*self._peaks_key)
             if peaks is None or not peaks.is_quiet:
@@ -215,7 +215,7 @@ class SampleRunner:
         return self._device, self._environment_id, self._settings.threads
 
     def _measure_peak_rates(self) -> PeakRates | None:
-        """Measure the device's peak rates in a process of their own, with all lanes at rest."""
+        """Measure the device's peak rates in a separate process, with all lanes stopped."""
         server = self._server("torch")
         worker_job = WorkerJob(kind="peaks", device=self._device, settings=self._machine_settings)
         with self.timed(), server.directory() as directory:
@@ -232,7 +232,7 @@ class SampleRunner:
     def _run_candidate(
         self, job: SampleJob, run_id: str, candidate: CandidateCompiler
     ) -> judging.Run:
-        """Run a candidate, once more where its calls change state that eager runs in."""
+        """Run a candidate, and again if its calls change state in which eager runs."""
         run = self._run_unsuspected(job, run_id, candidate)
         if not run.has_changed_state:
             return run
@@ -285,7 +285,7 @@ class SampleRunner:
         run: judging.Run,
         earlier: EagerAlone | None,
     ) -> tuple[EagerAlone, int]:
-        """Have eager repeat the calls of a run; what `earlier` found out is not done again."""
+        """Repeat the calls of a run with eager; results in `earlier` are reused."""
         if earlier is not None and earlier.problem is not None:
             earlier = None
         worker_job = dataclasses.replace(
@@ -300,7 +300,7 @@ class SampleRunner:
         return eager_alone, num_attempts
 
     def draw_plan(self, job: SampleJob) -> DrawPlan | None:
-        """Return by how many draws a sample is judged; None where its outputs are not random."""
+        """Return the draw plan of a sample, or None if its outputs are not random."""
         if not is_random(job.sample):
             return None
         return plan_draws(job.row, random_outputs(job.sample))
@@ -309,9 +309,10 @@ class SampleRunner:
     def _attempts(
         self, job: SampleJob, worker_job: WorkerJob
     ) -> Iterator[tuple[Outcome, Path, int]]:
-        """Run a job, once more if the worker was lost before eager had run; give its directory.
+        """Run a job, and yield its outcome, directory and attempt number.
 
-        So is one that ran out of memory or time beside another sample: once more, without it.
+        The job runs again if the worker was lost before eager had run. If it ran out of memory or
+        time while another sample was running, it runs again without other samples.
         """
         lane, is_crowded = self.lane, False
         for num_attempts in (1, 2):
@@ -335,7 +336,7 @@ class SampleRunner:
         temporary.mkdir()
         is_eager_alone = worker_job.kind == "eager_alone"
         name = worker_job.compiler.rpartition(":")[2]
-        # Where the system limits the memory of a worker, its first look at a sample is enough.
+        # If the system limits the worker's memory, one check per sample is enough.
         is_known_to_fit = self._fitting is job.sample and self._limits.is_memory_enforced
         worker_job = dataclasses.replace(worker_job, is_known_to_fit=is_known_to_fit)
 
@@ -381,7 +382,7 @@ class SampleRunner:
         return list(self._servers.values())
 
     def timed(self) -> contextlib.AbstractContextManager[None]:
-        """Have nothing of other runners run meanwhile."""
+        """Stop everything of other runners during the context."""
         lane = self.lane
         return contextlib.nullcontext() if lane is None else lane.gate.timed(lane)
 
@@ -399,7 +400,7 @@ class SampleRunner:
 
     @property
     def _machine_settings(self) -> Settings:
-        """The settings with what depends on this machine filled in."""
+        """The settings with the machine-dependent values filled in."""
         return dataclasses.replace(
             self._settings,
             num_threads=self._settings.threads,
@@ -407,7 +408,7 @@ class SampleRunner:
         )
 
     def make_worker_job(self, candidate: CandidateCompiler, kind: Kind) -> WorkerJob:
-        """Return the job of a worker of this runner, without what is of one run alone."""
+        """Return a worker job of this runner, without the fields of a single run."""
         return WorkerJob(
             kind=kind,
             device=self._device,
@@ -420,7 +421,7 @@ class SampleRunner:
 
     def _server(self, framework: str, role: str = "") -> ForkServer:
         """Return the server of a framework; there is one for each role at a time."""
-        if self._is_closed:  # by another thread, which has ended the job under way
+        if self._is_closed:  # closed by another thread, which ended the current job
             raise RunError("The runner is closed. Make another one for more runs.")
         if framework + role not in self._servers:
             library = framework_named(framework)
@@ -433,16 +434,16 @@ class SampleRunner:
                     FRAMEWORK_VARIABLE: framework,
                     "OMP_NUM_THREADS": threads,
                     "MKL_NUM_THREADS": threads,
-                    # NumPy would ask for huge pages, on which calls are faster by per cents: for
-                    # the inputs and weights that it draws, and for whichever arm's come to lie
-                    # where those have been. A model has none of NumPy's memory.
+                    # NumPy would request huge pages for the inputs and weights that it draws, and
+                    # for arrays that reuse their memory. Calls on huge pages are a few percent
+                    # faster. A deployed model has no memory from NumPy.
                     "NUMPY_MADVISE_HUGEPAGE": "0",
                     **KEPT_HEAP,
                     COMPILERS_VARIABLE: ",".join(self._compilers),
                     OPTIONS_VARIABLE: json.dumps(dict(self._options)),
-                    # Workers of a pool would outlast the compilation and disturb the timing.
+                    # Pool workers would outlive the compilation and disturb the timing.
                     "TORCHINDUCTOR_COMPILE_THREADS": "1",
-                    # Otherwise asking whether there is a GPU would touch it, before the fork.
+                    # Otherwise checking for a GPU would initialize CUDA before the fork.
                     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
                 },
             )
@@ -451,7 +452,7 @@ class SampleRunner:
     def begin_record(
         self, job: SampleJob, run_id: str, candidate: CandidateCompiler
     ) -> dict[str, Any]:
-        """Return the record of a run with all that is known before it."""
+        """Return the record of a run with everything known before it."""
         settings = self._settings
         started = datetime.datetime.now(datetime.UTC)
         return judging.begin_record(

@@ -1,4 +1,4 @@
-"""A doubted run once more: eager by itself, then both in two processes that take turns."""
+"""Repetition of doubted runs: eager alone, then both arms in two processes that take turns."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .sample_runner import SampleRunner
 
 EAGER = " in turns"
-"""The role of the second server, in which eager runs while the first has the candidate."""
+"""The role of the second server, which runs eager while the first runs the candidate."""
 MAX_LOOKS = 3
-"""Times that eager alone is timed again before two processes take turns."""
+"""How often eager alone is timed again before two processes take turns."""
 GRACE_S = 10.0
-"""For eager to end after a candidate that has ended well."""
+"""Seconds that eager has to end after the candidate ended successfully."""
 
 
 def look_again(
@@ -37,10 +37,10 @@ def look_again(
     doubted: judging.Run,
     looks: list[EagerAlone],
 ) -> None:
-    """Time eager alone once more, `MAX_LOOKS` times at most; a doubt may go by it.
+    """Time eager alone again, at most `MAX_LOOKS` times; this may settle the doubt.
 
-    Each time takes a tenth of what turns do. `looks` are those that were taken for earlier
-    candidates of the sample, which come first: no candidate has a part in them. New ones are added.
+    Each time takes a tenth of a run in turns. `looks` contains the results for earlier candidates
+    of the sample. They are used first, since no candidate affects them. New results are appended.
     """
     for look in looks:
         doubted.look_again(look)
@@ -65,10 +65,10 @@ def time_again(
     doubted: judging.Run,
     eager_alone: EagerAlone,
 ) -> judging.Run:
-    """Return the run that is to be recorded: of turns where those deny the pairs.
+    """Return the run to record: the run in turns if it contradicts the pairs.
 
-    The candidate is compiled, called and judged as in any run. Where eager alone fails, or the
-    worker was lost before it began, the doubted run stands, with its doubt.
+    The candidate is compiled, called and judged as in any run. If eager alone fails, or the worker
+    is lost before it starts, the doubted run is recorded with its doubt.
     """
     runs: list[judging.Run] = []
     while not runs or (runs[-1].suspicions and len(runs) < judging.MAX_SUSPECTED):
@@ -96,7 +96,7 @@ def _run_in_turns(
     candidate: CandidateCompiler,
     doubted: judging.Run,
 ) -> judging.Run:
-    """Return a run in turns, or the doubted one with the reason where eager fails."""
+    """Return a run in turns, or the doubted run with the reason if eager fails."""
     record = runner.begin_record(job, run_id, candidate)
     record["num_attempts"] = doubted.record["num_attempts"]
     with contextlib.ExitStack() as stack:
@@ -137,10 +137,10 @@ def _run_both(
     *,
     restores_state: bool,
 ) -> tuple[Outcome, Outcome, bool]:
-    """Run candidate and eager at once; where one ends badly the other is ended too.
+    """Run candidate and eager concurrently; if one fails, the other is ended too.
 
     Returns:
-        How the two ended, and whether eager was the first that failed.
+        The outcomes of both, and whether eager failed first.
     """
     own = dataclasses.replace(
         runner.make_worker_job(candidate, "candidate"),
@@ -157,7 +157,7 @@ def _run_both(
         framework = job.sample.framework
         if is_eager_to_blame:
             runner._server(framework).close()
-        elif running.done():  # with its outputs refused, for instance
+        elif running.done():  # for example with its outputs rejected
             concurrent.futures.wait([eager], timeout=GRACE_S if _is_finished(running) else 0)
             if not eager.done():
                 runner._server(framework, EAGER).close()

@@ -1,4 +1,4 @@
-"""A run whose compiled graph is called with other sizes and numbers, in processes of its own."""
+"""Runs whose compiled graph is called with other sizes and numbers, in separate processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def vary_calls(
 ) -> EagerVaried:
     """Compile once more, call with other sizes and numbers, and judge each call.
 
-    Returns eager's side, which is the same for all candidates of a sample.
+    Returns eager's results, which are the same for all candidates of a sample.
     """
     if eager is None:
         worker_job = dataclasses.replace(
@@ -102,7 +102,7 @@ def _read(
     """Return the outputs by number, as far as the messages describe them.
 
     Raises:
-        HandoverError: the file does not fit the messages.
+        HandoverError: the file does not match the messages.
     """
     described_keys = {number: key for number, key in keys.items() if key in messages}
     if not described_keys:
