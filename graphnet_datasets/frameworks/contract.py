@@ -44,7 +44,7 @@ MODULES: Mapping[str, str] = {
     "probing": "`probe(sample, points, **limits)`: one walk over shapes at several sizes at once",
     "extract": "`extract(...)`: live modules to samples",
 }
-"""The modules of a backend package and what each provides. The first four are required for
+"""The modules of a backend package and their contents. The first four are required for
 running samples in the benchmark. Features that depend on another module raise an error if the
 module is missing."""
 
@@ -155,7 +155,7 @@ def framework_named(name: str) -> Framework:
 def module(name: str, part: str, purpose: str = "") -> ModuleType:
     """Import one of the `MODULES` of a framework.
 
-    `purpose` states what the framework is needed for, in the error message if it is not installed.
+    `purpose` is the reason given in the error message if the framework is not installed.
 
     Raises:
         UnknownFrameworkError: there is no such framework, or its package has no such module.

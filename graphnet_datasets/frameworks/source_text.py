@@ -51,7 +51,7 @@ def parse_text(text: str, file: str) -> ast.Module:
 
 
 def too_deep(file: str) -> SourceError:
-    """Return the error for a text that is nested too deeply to parse or to traverse."""
+    """Return the error for source that is nested too deeply to parse or to traverse."""
     return source_error(file, 1, "the text is not Python, or nests too deeply")
 
 

@@ -11,7 +11,7 @@ class TextForm:
 
     `class_prefix` is the prefix of class names in the metadata files, and `dtype_prefix` that of
     dtypes. With `has_data_among_weights` all inputs are in `weight_meta.py`. With
-    `has_constraints_always` the file of symbolic dimensions exists even if there are none.
+    `has_constraints_always` the file of symbolic dimensions always exists.
     """
 
     class_prefix: str = "Program_weight_tensor_"

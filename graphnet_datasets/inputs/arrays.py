@@ -80,21 +80,21 @@ def make_array(
     """
     if mode not in MODES:
         raise SampleError(f"The input mode {mode!r} does not exist (accepted: {', '.join(MODES)}).")
-    each = sample.inputs[index]
+    sample_input = sample.inputs[index]
     sizes = sample.hints if sizes is None else sizes
-    if each.role == "symbol":
-        return np.array(evaluate(each.source_name, sizes), np.int64)
-    dtype = each.value.dtype
-    shape = sample.shape_of(each.value, sizes)
+    if sample_input.role == "symbol":
+        return np.array(evaluate(sample_input.source_name, sizes), np.int64)
+    dtype = sample_input.value.dtype
+    shape = sample.shape_of(sample_input.value, sizes)
     if dtype is None or shape is None or min(shape, default=0) < 0:
         raise SampleError(
             f"Input `{sample.input_names[index]}` of `{sample.id}` has no shape under the sizes "
             f"{dict(sizes)}. Choose sizes that meet the sample's constraints."
         )
     key = _key(seed, sample.id, sample.input_names[index])
-    is_fresh = mode != "replay" and each.role == "input"
-    if _is_stored(each):
-        stored = _stored(sample, each, dtype, shape)
+    is_fresh = mode != "replay" and sample_input.role == "input"
+    if _is_stored(sample_input):
+        stored = _stored(sample, sample_input, dtype, shape)
         if not is_fresh:
             return stored
         if is_whole(dtype):
@@ -104,12 +104,12 @@ def make_array(
             order_corners(moved, boxes, 0.0, math.inf)
         return moved
     wanted = _recorded(sample, index, shape, dtype)
-    if each.role == "input" and is_whole(dtype):
+    if sample_input.role == "input" and is_whole(dtype):
         drawn = _draw_whole(sample, index, key, shape, wanted, mode)
         if drawn is not None:
             return _in_order(sample, index, drawn)
     wanted, is_positive = _in_mode(sample, index, wanted, mode)
-    drawn = drawn_shape(each, shape, sizes)
+    drawn = drawn_shape(sample_input, shape, sizes)
     elements = draw(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
     elements = elements.reshape(drawn)
     if is_whole(dtype):
@@ -143,15 +143,15 @@ def find_normals(
     >>> normals.size, normals.addresses.shape, drawn == shape == (1024, 512)
     (524288, (2, 32), True)
     """
-    each = sample.inputs[index]
+    sample_input = sample.inputs[index]
     sizes = sample.hints if sizes is None else sizes
-    dtype, shape = each.value.dtype, sample.shape_of(each.value, sizes)
-    is_made_otherwise = each.role in ("symbol", "scalar") or mode not in MODES
-    if is_made_otherwise or _is_stored(each) or not dtype:
+    dtype, shape = sample_input.value.dtype, sample.shape_of(sample_input.value, sizes)
+    is_made_otherwise = sample_input.role in ("symbol", "scalar") or mode not in MODES
+    if is_made_otherwise or _is_stored(sample_input) or not dtype:
         return None
     if shape is None or min(shape, default=0) < 0:
         return None
-    drawn = drawn_shape(each, shape, sizes)
+    drawn = drawn_shape(sample_input, shape, sizes)
     if is_whole(dtype) or math.prod(drawn) < BLOCK_SIZE or index in find_boxes(sample):
         return None
     wanted, is_positive = _in_mode(sample, index, _recorded(sample, index, shape, dtype), mode)
@@ -166,10 +166,10 @@ def _is_stored(each: Input) -> bool:
 
 
 def _recorded(sample: Sample, index: int, shape: tuple[int, ...], dtype: str) -> Distribution:
-    each = sample.inputs[index]
-    statistics = each.calibrated or each.statistics
+    sample_input = sample.inputs[index]
+    statistics = sample_input.calibrated or sample_input.statistics
     if statistics is None:
-        statistics = default_statistics(each.role, each.source_name, shape, dtype)
+        statistics = default_statistics(sample_input.role, sample_input.source_name, shape, dtype)
     return complete(statistics, f"Input `{sample.input_names[index]}` of `{sample.id}`")
 
 
@@ -177,9 +177,9 @@ def _in_mode(
     sample: Sample, index: int, wanted: Distribution, mode: Mode
 ) -> tuple[Distribution, bool]:
     """Return the distribution adjusted to the mode, and whether its values must be positive."""
-    each = sample.inputs[index]
-    dtype = each.value.dtype or "bool"
-    is_fresh = mode != "replay" and each.role == "input"
+    sample_input = sample.inputs[index]
+    dtype = sample_input.value.dtype or "bool"
+    is_fresh = mode != "replay" and sample_input.role == "input"
     if mode == "probe" or (is_fresh and not is_whole(dtype)):
         wanted = spread_constants(wanted, dtype)
     return wanted, wanted.mean > 0 and is_positive_weight(sample, index, wanted.minimum)
@@ -254,18 +254,18 @@ def _draw_whole(
 ) -> npt.NDArray | None:
     """Return integers or booleans drawn by role, or None if the recorded statistics are
     sufficient."""
-    each = sample.inputs[index]
-    dtype = each.value.dtype or "bool"
+    sample_input = sample.inputs[index]
+    dtype = sample_input.value.dtype or "bool"
     role = find_roles(sample).get(index)
     if role is None:
         return None
-    known = each.statistics
+    statistics = sample_input.statistics
     if role.kind == "mask":
         if mode == "replay" or wanted.minimum < wanted.maximum:
             return None
         constant = draw(key, math.prod(shape), dtype, wanted).reshape(shape)
         return redraw(key, constant, role)
-    has_moments = known is not None and known.mean is not None and known.is_measured
+    has_moments = statistics is not None and statistics.mean is not None and statistics.is_measured
     if has_moments or dtype == "bool" or role.kind not in ("tokens", "segments", "indices"):
         return None
     return draw_by_role(key, shape, STORAGE[dtype], role)

@@ -101,12 +101,12 @@ class _Search:
         self.sample = sample
         self.found: dict[int, Boxes] = {}
         self.values: dict[int, Columns | list[Columns]] = {}
-        for index, each in enumerate(sample.inputs):
-            if each.value.dtype in (None, "bool") or (
-                each.role != "input" and is_whole(each.value.dtype or "")
+        for index, sample_input in enumerate(sample.inputs):
+            if sample_input.value.dtype in (None, "bool") or (
+                sample_input.role != "input" and is_whole(sample_input.value.dtype or "")
             ):
                 continue
-            shape = sample.shape_of(each.value)
+            shape = sample.shape_of(sample_input.value)
             rank = 0 if shape is None else len(shape)
             if shape is not None and 1 <= rank <= 3 and 4 <= shape[-1] <= _MOST_COLUMNS:
                 self.values[index] = Columns(frozenset({index}), 0, shape[-1], rank)
@@ -123,20 +123,20 @@ class _Search:
         name = short_name(op.target)
         self._note_taken(name, op)
         whole = self.values.get(ref) if (ref := ref_of(operand(op, (0, "x")))) is not None else None
-        made: Columns | list[Columns] | None = None
+        columns: Columns | list[Columns] | None = None
         if isinstance(whole, list):
             key = op.args[1] if name == "getitem" and len(op.args) > 1 else None
-            made = whole[key] if type(key) is int and -len(whole) <= key < len(whole) else None
+            columns = whole[key] if type(key) is int and -len(whole) <= key < len(whole) else None
         elif name in SUBTRACTING:
             self._note_sides(op)
         elif whole is not None and name in _UNBINDING | _SPLITTING:
-            made = self._split(name, op, whole)
+            columns = self._split(name, op, whole)
         elif whole is not None and (cut := cut_of(name, op, whole)) is not None:
-            made = self._cut(op, whole, cut)
+            columns = self._cut(op, whole, cut)
         elif name in _KEEPING:
-            made = self._kept(op, [value for value in used if isinstance(value, Columns)])
-        if made is not None:
-            self.values[own] = made
+            columns = self._kept(op, [value for value in used if isinstance(value, Columns)])
+        if columns is not None:
+            self.values[own] = columns
 
     def _note_sides(self, op: Op) -> None:
         """Record boxes whose corners are subtracted from each other."""

@@ -117,7 +117,9 @@ def calibrate_by(
     changes nothing. `on_end` receives, for each output of the last run, the number of NaN and of
     infinite elements that calibration could not remove.
     """
-    inputs = tuple(dataclasses.replace(each, calibrated=None) for each in sample.inputs)
+    inputs = tuple(
+        dataclasses.replace(sample_input, calibrated=None) for sample_input in sample.inputs
+    )
     fitted = dataclasses.replace(sample, inputs=inputs, calibration="")
     backend: Backend | None = None
     is_plain = _is_plain(fitted)
@@ -130,7 +132,7 @@ def calibrate_by(
             break
     if on_end is not None and backend is not None:
         on_end([backend.count_not_finite(ref) for ref in iterate_refs(sample.outputs)])
-    is_changed = any(each.calibrated is not None for each in fitted.inputs)
+    is_changed = any(sample_input.calibrated is not None for sample_input in fitted.inputs)
     return dataclasses.replace(fitted, calibration="calibrated" if is_changed else "unneeded")
 
 
@@ -218,10 +220,13 @@ class _Calibration:
                 return  # earlier uses of the weight would change
             statistics = self._statistics(weight)
             if size == 0 and not statistics.std and not statistics.mean:
-                each = self.sample.inputs[weight]
-                shape = self.sample.shape_of(each.value) or ()
+                sample_input = self.sample.inputs[weight]
+                shape = self.sample.shape_of(sample_input.value) or ()
                 changed = default_statistics(
-                    each.role, each.source_name, shape, each.value.dtype or "float32"
+                    sample_input.role,
+                    sample_input.source_name,
+                    shape,
+                    sample_input.value.dtype or "float32",
                 )
                 changed = dataclasses.replace(changed, is_measured=True)
             elif size == 0 or math.isinf(size):
@@ -250,12 +255,17 @@ class _Calibration:
         return size, varying if varying < HELD_UP * whole else whole
 
     def _statistics(self, index: int) -> Statistics:
-        each = self.sample.inputs[index]
-        shape = self.sample.shape_of(each.value) or ()
+        sample_input = self.sample.inputs[index]
+        shape = self.sample.shape_of(sample_input.value) or ()
         return (
-            each.calibrated
-            or each.statistics
-            or default_statistics(each.role, each.source_name, shape, each.value.dtype or "float32")
+            sample_input.calibrated
+            or sample_input.statistics
+            or default_statistics(
+                sample_input.role,
+                sample_input.source_name,
+                shape,
+                sample_input.value.dtype or "float32",
+            )
         )
 
     def _change(self, index: int, statistics: Statistics) -> None:
@@ -289,8 +299,8 @@ def _is_plain(sample: Sample) -> bool:
 
 
 def _with_other_data(sample: Sample, backend: Backend) -> Backend:
-    for index, each in enumerate(sample.inputs):
-        if each.role == "input" and not is_whole(each.value.dtype or "bool"):
+    for index, sample_input in enumerate(sample.inputs):
+        if sample_input.role == "input" and not is_whole(sample_input.value.dtype or "bool"):
             backend.make_input(sample, index, _OTHER_SEED)
     return backend
 
@@ -307,8 +317,8 @@ def _normalised(moments: Moments, mean: Statistics, variance: Statistics, epsilo
 
 def _scaled(held: Statistics, factor: float) -> Statistics:
     mean, std, low, high = (
-        None if each is None else _round(each * factor)
-        for each in (held.mean, held.std, held.min, held.max)
+        None if number is None else _round(number * factor)
+        for number in (held.mean, held.std, held.min, held.max)
     )
     return Statistics(mean, std, low, high)
 

@@ -66,7 +66,7 @@ def short_name(target: str) -> str:
 
 
 def indexing_of(framework: str, op: Op) -> Indexing | None:
-    """Return the index operands of an operator, or None if it has none at a fixed position."""
+    """Return the index operands of an operator, or None if no operand is at a fixed position."""
     name = short_name(op.target)
     text = _INDEXING.get(framework, {}).get(name)
     if op.target.startswith("torch.ops.aten.") and framework == "torch":

@@ -86,20 +86,20 @@ class _Tracer:
         self.flows: dict[int, Flow] = {}
         self.shapes: dict[int, tuple[int, ...]] = {}
         self.dtypes: dict[int, str] = {}
-        for index, each in enumerate(sample.inputs):
-            if each.value.dtype is None:
+        for index, sample_input in enumerate(sample.inputs):
+            if sample_input.value.dtype is None:
                 continue
-            self.dtypes[index] = each.value.dtype
-            shape = sample.shape_of(each.value)
+            self.dtypes[index] = sample_input.value.dtype
+            shape = sample.shape_of(sample_input.value)
             if shape is not None:
                 self.shapes[index] = shape
-            if each.role in ("symbol", "scalar") or not is_whole(each.value.dtype):
+            if sample_input.role in ("symbol", "scalar") or not is_whole(sample_input.value.dtype):
                 continue
-            if each.role == "input":
+            if sample_input.role == "input":
                 self.findings[index] = Findings()
                 self.flows[index] = Flow((Term(index, 1, 0, 0),))
-            elif (held := held_interval(each)) is not None:
-                self.flows[index] = Flow((Term(None, 0, *held),))
+            elif (interval := held_interval(sample_input)) is not None:
+                self.flows[index] = Flow((Term(None, 0, *interval),))
 
     def step(self, position: int, op: Op) -> None:
         """Record the constraints of operator `position` on its operands, and the terms of its
@@ -109,8 +109,10 @@ class _Tracer:
         name = short_name(op.target)
         used = [ref for ref in iterate_refs((op.args, op.kwargs)) if ref in self.flows]
         if not used:
-            if name in ("arange", "full", "zeros", "ones") and (made := created_interval(name, op)):
-                self.flows[own] = Flow((Term(None, 0, *made),))
+            if name in ("arange", "full", "zeros", "ones") and (
+                interval := created_interval(name, op)
+            ):
+                self.flows[own] = Flow((Term(None, 0, *interval),))
             return
         self._note_indices(name, op)
         self._note_shapes(name, op)
@@ -144,8 +146,8 @@ class _Tracer:
             others = [self.dtypes.get(ref) for ref in iterate_refs((op.args, op.kwargs))]
             is_float = (
                 name in TO_FLOAT
-                or any(not is_whole(each.name) for each in named)
-                or (not named and any(each and not is_whole(each) for each in others))
+                or any(not is_whole(item.name) for item in named)
+                or (not named and any(item and not is_whole(item) for item in others))
                 or any(type(arg) is float for arg in op.args)
             )
             if not is_float and named:
@@ -153,8 +155,8 @@ class _Tracer:
             elif is_float:
                 self.dtypes[own] = "float32"
         if is_float:
-            for found in self._behind(op):
-                found.is_number = True
+            for findings in self._behind(op):
+                findings.is_number = True
         return is_float
 
     def _behind(self, op: Op) -> list[Findings]:
@@ -212,10 +214,10 @@ class _Tracer:
         for term in flow.terms:
             if term.source is None:
                 continue
-            found = self.findings[term.source]
-            found.bounds.append(solve_index(term, size))
+            findings = self.findings[term.source]
+            findings.bounds.append(solve_index(term, size))
             if is_embedding and size is not None:
-                found.embedding_rows.append(size)
+                findings.embedding_rows.append(size)
         for source in flow.mixed:
             self.findings[source].is_mixed_into_index = True
 
@@ -265,14 +267,14 @@ class _Tracer:
             for term in sides[this].terms:
                 if term.source is None:
                     continue
-                found = self.findings[term.source]
+                findings = self.findings[term.source]
                 if not is_number or sides[other].mixed or term.low != term.high:
-                    found.is_compared_with_values = True
+                    findings.is_compared_with_values = True
                     mixed |= {term.source}
                     continue
                 tested |= {term.source}
                 for number in numbers:
-                    _note_number(found, name in EQUALITIES, term, number)
+                    _note_number(findings, name in EQUALITIES, term, number)
         return Flow((Term(None, 0, 0, 1),), mixed, tested)
 
     def _combine(self, name: str, op: Op, used: list[int]) -> Flow:

@@ -54,7 +54,7 @@ def uniform(key: int, size: int, first: int, last: int) -> npt.NDArray[np.int64]
 
 
 def natural(key: int, size: int, first: int, last: int) -> npt.NDArray[np.int64]:
-    """Return `size` integers from `first` to `last`, distributed like the words of a text.
+    """Return `size` integers from `first` to `last`, distributed like words in natural language.
 
     The distribution approximates the Zipf-Mandelbrot law: number k has a probability of about 1 /
     (k - first + 8), up to a constant. All octaves (8 numbers, then 16, 32, …) are equally likely,
@@ -69,11 +69,11 @@ def natural(key: int, size: int, first: int, last: int) -> npt.NDArray[np.int64]
     start, octave = 0, _FIRST_OCTAVE
     width = last - first + 1
     while start < width:
-        taken = min(octave, width - start)
+        width_of_octave = min(octave, width - start)
         starts.append(start)
-        widths.append(taken)
-        weights.append(max(1, taken * 2**16 // octave))
-        start, octave = start + taken, octave * 2
+        widths.append(width_of_octave)
+        weights.append(max(1, width_of_octave * 2**16 // octave))
+        start, octave = start + width_of_octave, octave * 2
     ends = np.cumsum(weights)
     chosen = np.searchsorted(ends, uniform(key, size, 0, int(ends[-1]) - 1), side="right")
     # Positions within octaves use separate bits; octaves are less than 2**32 wide.

@@ -30,9 +30,9 @@ def once_per_sample(find: Callable[[Sample], T]) -> Callable[[Sample], T]:
 
     @functools.wraps(find)
     def kept(sample: Sample) -> T:
-        known = vars(sample)
-        if name not in known:
-            known[name] = find(sample)
-        return known[name]
+        cache = vars(sample)
+        if name not in cache:
+            cache[name] = find(sample)
+        return cache[name]
 
     return kept

@@ -56,11 +56,11 @@ class _Search:
         self.found: set[int] = set()
         self._sources = {
             index: index
-            for index, each in enumerate(sample.inputs)
-            if each.role == "input"
-            and each.value.dtype not in (None, "bool")
-            and is_whole(each.value.dtype or "")
-            and len(each.value.shape or ()) == 1
+            for index, sample_input in enumerate(sample.inputs)
+            if sample_input.role == "input"
+            and sample_input.value.dtype not in (None, "bool")
+            and is_whole(sample_input.value.dtype or "")
+            and len(sample_input.value.shape or ()) == 1
         }
         """Values that equal an input."""
         self._ends: dict[int, tuple[int, str]] = {}

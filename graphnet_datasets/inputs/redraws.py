@@ -26,7 +26,7 @@ sequences in a batch. Local attention windows thus keep unmasked positions."""
 def redraw(key: int, stored: npt.NDArray, role: InputRole) -> npt.NDArray:
     """Return random elements for an array like `stored`, as its role allows.
 
-    Tokens have the frequencies of words in a text. Indices are uniform within the bounds of the
+    Tokens have the frequencies of words in prose. Indices are uniform within the bounds of the
     operators that use them. An element that the graph compares with a number stays on the same side
     of that number, so that padding remains padding. Masks hide the ends of sequences, but never the
     first sequence of a batch or the first three quarters of a sequence. Positions count up from

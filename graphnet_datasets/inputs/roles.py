@@ -92,10 +92,10 @@ def find_roles(sample: Sample) -> dict[int, InputRole]:
 
 
 def _role(sample: Sample, index: int, found: Findings) -> InputRole:
-    each = sample.inputs[index]
-    stored = stored_elements(sample, each)
-    recorded = recorded_range(each, stored)
-    kind = _kind(sample, each, found, stored, recorded)
+    sample_input = sample.inputs[index]
+    stored = stored_elements(sample, sample_input)
+    recorded = recorded_range(sample_input, stored)
+    kind = _kind(sample, sample_input, found, stored, recorded)
     low, high = _limits(found, recorded, is_stored=stored is not None)
     borders = found.thresholds | found.equals | {number + 1 for number in found.equals}
     return InputRole(kind, low, high, tuple(sorted(borders)) if kind != "mask" else ())

@@ -139,8 +139,8 @@ def is_positive_weight(sample: Sample, index: int, minimum: float) -> bool:
 
     `minimum` is the recorded minimum, or minus infinity if there is none.
     """
-    each = sample.inputs[index]
-    if each.role not in WEIGHT_ROLES or (minimum < 0 and minimum != -math.inf):
+    sample_input = sample.inputs[index]
+    if sample_input.role not in WEIGHT_ROLES or (minimum < 0 and minimum != -math.inf):
         return False
     return index in find_weight_uses(sample).positive
 

@@ -74,7 +74,7 @@ def differentiate(
             )
     wanted = choose_inputs(sample, of)
     joint, outputs = _trace(sample, wanted, allow_unchecked_operators)
-    num_forward = sum(each.kind != "gradient" for each in outputs)
+    num_forward = sum(output.kind != "gradient" for output in outputs)
     forward, backward = _cut(joint, sample, outputs, num_forward)
     if not check:
         return Gradients(joint, forward, backward)
@@ -83,8 +83,10 @@ def differentiate(
             sample, joint, forward, backward, outputs, seed, allow_unchecked_operators
         )
     inputs = [
-        dataclasses.replace(each, **saved[each.source_name]) if each.source_name in saved else each
-        for each in backward.inputs
+        dataclasses.replace(backward_input, **saved[backward_input.source_name])
+        if backward_input.source_name in saved
+        else backward_input
+        for backward_input in backward.inputs
     ]
     backward = dataclasses.replace(backward, inputs=tuple(inputs))
     return Gradients(joint, forward, backward, largest)
@@ -128,15 +130,15 @@ def _trace(
     declare: Any = paddle.static.data
     program, begin = paddle.static.Program(), paddle.static.Program()
     with _located(sample), _static(), paddle.static.program_guard(program, begin):
-        given: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for position, (name, value) in enumerate(numbers.items()):
             if isinstance(value, paddle.Tensor):
                 dtype = str(value.dtype).rpartition(".")[2]
-                given[name] = declare(name, list(value.shape), dtype)
-                given[name].stop_gradient = position not in wanted
+                arguments[name] = declare(name, list(value.shape), dtype)
+                arguments[name].stop_gradient = position not in wanted
             else:
-                given[name] = value
-        results = _tensors(layer(**given))
+                arguments[name] = value
+        results = _tensors(layer(**arguments))
         chosen = [place for place, result in enumerate(results) if not result.stop_gradient]
         if not chosen:
             raise no_gradients(sample)
@@ -148,36 +150,51 @@ def _trace(
             )
             for place in chosen
         ]
-        sources = [given[name] for name in numbers]
+        sources = [arguments[name] for name in numbers]
         order = sorted(wanted)
         gradients = paddle.static.gradients(
             [results[place] for place in chosen], [sources[at] for at in order], tangents
         )
-        tensors = [each for each in sources if not isinstance(each, bool | int | float)]
-        found = [(at, each) for at, each in zip(order, gradients, strict=True) if each is not None]
-        if not found:
+        tensors = [source for source in sources if not isinstance(source, bool | int | float)]
+        input_gradients = [
+            (at, gradient)
+            for at, gradient in zip(order, gradients, strict=True)
+            if gradient is not None
+        ]
+        if not input_gradients:
             raise no_gradients(sample)
         reader = GradientReader(
             sample.id,
             [*tensors, *tangents],
-            [*results, *(each for _, each in found)],
+            [*results, *(gradient for _, gradient in input_gradients)],
         )
         reader.read(program.global_block())
-        refs = [reader.value_of(each) for each in (*results, *(each for _, each in found))]
+        refs = [
+            reader.value_of(result)
+            for result in (*results, *(result for _, result in input_gradients))
+        ]
     outputs = (
         *(Output("output", place) for place in range(len(results))),
-        *(Output("gradient", at) for at, _ in found),
+        *(Output("gradient", at) for at, _ in input_gradients),
     )
-    kept = [
-        _at_capture(sample, each)
-        for each, value in zip(sample.inputs, numbers.values(), strict=True)
+    joint_inputs = [
+        _at_capture(sample, sample_input)
+        for sample_input, value in zip(sample.inputs, numbers.values(), strict=True)
         if isinstance(value, paddle.Tensor)
     ]
-    kept += [
-        Input("input", Value(_dtype(each), tuple(each.shape)), f"tangent_{place}", "cpu", TANGENT)
-        for place, each in zip(chosen, tangents, strict=True)
+    joint_inputs += [
+        Input(
+            "input",
+            Value(_dtype(tangent), tuple(tangent.shape)),
+            f"tangent_{place}",
+            "cpu",
+            TANGENT,
+        )
+        for place, tangent in zip(chosen, tangents, strict=True)
     ]
-    joint = _sample(sample, "joint", kept, reader.ops, refs, [o.describe(sample) for o in outputs])
+    joint = _sample(
+        sample, "joint", joint_inputs, reader.ops, refs, [o.describe(sample) for o in outputs]
+    )
     return joint, outputs
 
 
@@ -335,15 +352,17 @@ def _check(
             value.stop_gradient = at not in wanted
     results = _tensors(materialize(sample, **options)(**numbers))
     generator = np.random.default_rng(seed)
-    given = [value for value in numbers.values() if isinstance(value, paddle.Tensor)]
+    tensor_inputs = [value for value in numbers.values() if isinstance(value, paddle.Tensor)]
     tangents = {
-        each.source_name: paddle.cast(
+        joint_input.source_name: paddle.cast(
             paddle.to_tensor(
-                generator.standard_normal(joint.shape_of(each.value) or ()).astype(np.float32)
+                generator.standard_normal(joint.shape_of(joint_input.value) or ()).astype(
+                    np.float32
+                )
             ),
-            cast(Any, each.value.dtype),
+            cast(Any, joint_input.value.dtype),
         )
-        for each in joint.inputs[len(given) :]
+        for joint_input in joint.inputs[len(tensor_inputs) :]
     }
     chosen = [int(name.rpartition("_")[2]) for name in tangents]
     order = sorted(wanted)
@@ -355,15 +374,23 @@ def _check(
     )
     expected = [*results, *gradients]
     with paddle.no_grad():
-        whole = materialize(joint, **options)(*given, *tangents.values())
-        first = materialize(forward, **options)(*given[: len(forward.inputs)])
-        known = dict(zip(map(id, joint.inputs), [*given, *tangents.values()], strict=True))
+        whole = materialize(joint, **options)(*tensor_inputs, *tangents.values())
+        first = materialize(forward, **options)(*tensor_inputs[: len(forward.inputs)])
+        joint_values = dict(
+            zip(map(id, joint.inputs), [*tensor_inputs, *tangents.values()], strict=True)
+        )
         num_own = len(results)
-        saved_names = [each.source_name for each in backward.inputs if id(each) not in known]
+        saved_names = [
+            backward_input.source_name
+            for backward_input in backward.inputs
+            if id(backward_input) not in joint_values
+        ]
         saved = dict(zip(saved_names, first[num_own:], strict=True))
         arguments = [
-            known[id(each)] if id(each) in known else saved[each.source_name]
-            for each in backward.inputs
+            joint_values[id(backward_input)]
+            if id(backward_input) in joint_values
+            else saved[backward_input.source_name]
+            for backward_input in backward.inputs
         ]
         second = materialize(backward, **options)(*arguments)
     worst = -math.inf
@@ -374,8 +401,8 @@ def _check(
                 raise differs(sample, output, t)
             worst = max(worst, t)
     return worst, {
-        name: {"statistics": measure(each), "data": elements_to_store(each, "input")}
-        for name, each in saved.items()
+        name: {"statistics": measure(tensor), "data": elements_to_store(tensor, "input")}
+        for name, tensor in saved.items()
     }
 
 

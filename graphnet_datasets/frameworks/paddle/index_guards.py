@@ -90,20 +90,20 @@ def _check_put_along_axis(args: Sequence[Any]) -> None:
 
 def _check_index_put(args: Sequence[Any]) -> None:
     tensor, indices, values = args[:3]
-    shapes = [shape_of(each) for each in indices]
+    shapes = [shape_of(item) for item in indices]
     shape, given = shape_of(tensor), shape_of(values)
     if tensor.dtype != values.dtype:
         raise MaterializeError(f"puts {dtype_name(values)} into {dtype_name(tensor)}.")
-    masks = [dtype_name(each) == "bool" for each in indices]
+    masks = [dtype_name(item) == "bool" for item in indices]
     if any(masks) and len(indices) > 1:
         raise MaterializeError("has a mask beside other indices.")
     if not any(masks):
-        for each in indices:
-            check_indices(each)
+        for item in indices:
+            check_indices(item)
     if shape is None or given is None or None in shapes:
         return
-    known = [each for each in shapes if each is not None]
-    if 0 in shape or any(0 in each for each in known):
+    known = [item for item in shapes if item is not None]
+    if 0 in shape or any(0 in item for item in known):
         raise MaterializeError("has operands without elements.")
     if any(masks):
         mask = known[0]
@@ -121,13 +121,13 @@ def _check_index_put(args: Sequence[Any]) -> None:
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    found = []
+    result = []
     for sizes in itertools.zip_longest(*map(reversed, shapes), fillvalue=1):
         others = set(sizes) - {1}
         if len(others) > 1:
             raise MaterializeError(f"has indices of shapes {[list(each) for each in shapes]}.")
-        found.append(others.pop() if others else 1)
-    return tuple(reversed(found))
+        result.append(others.pop() if others else 1)
+    return tuple(reversed(result))
 
 
 def _check_index_add(args: Sequence[Any]) -> None:

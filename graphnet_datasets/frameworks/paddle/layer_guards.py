@@ -73,16 +73,19 @@ def _check_deformable(args: Sequence[Any]) -> None:
     is_apart = shape[1] % groups or sizes[0] % groups or shape[1] % parts
     if is_apart or sizes[1] * groups != shape[1] or shape[0] % min(rows, shape[0]):
         raise MaterializeError(f"has {groups} groups of {shape[1]} channels.")
-    given = [
+    output_sizes = [
         (size + 2 * more - (step * (width - 1) + 1)) // stride + 1
         for size, more, step, width, stride in zip(
             shape[2:], paddings, dilations, sizes[2:], steps, strict=True
         )
     ]
     number = parts * sizes[2] * sizes[3]
-    if min(given) < 1 or shape_of(offsets) not in (None, (shape[0], 2 * number, *given)):
+    if min(output_sizes) < 1 or shape_of(offsets) not in (
+        None,
+        (shape[0], 2 * number, *output_sizes),
+    ):
         raise MaterializeError(f"has offsets of {list(offsets.shape)}.")
-    if mask is not None and shape_of(mask) not in (None, (shape[0], number, *given)):
+    if mask is not None and shape_of(mask) not in (None, (shape[0], number, *output_sizes)):
         raise MaterializeError(f"has a mask of {list(mask.shape)}.")
 
 

@@ -86,8 +86,8 @@ class PaddleGraph(paddle.nn.Layer):
         sample = plan.sample
         self.names = tuple(
             name
-            for name, each in zip(sample.input_names, sample.inputs, strict=True)
-            if weights == "inputs" or not is_weight(each)
+            for name, sample_input in zip(sample.input_names, sample.inputs, strict=True)
+            if weights == "inputs" or not is_weight(sample_input)
         )
         self.eval()
 
@@ -146,8 +146,8 @@ def _layer_class(sample: Sample, weights: Weights) -> type[PaddleGraph]:
 
     names = [
         name
-        for name, each in zip(sample.input_names, sample.inputs, strict=True)
-        if weights == "inputs" or not is_weight(each)
+        for name, sample_input in zip(sample.input_names, sample.inputs, strict=True)
+        if weights == "inputs" or not is_weight(sample_input)
     ]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     Graph.forward.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -66,7 +66,7 @@ def print_model(sample: Sample) -> str:
 def argument_names(sample: Sample, names: Literal["canonical", "source"]) -> tuple[str, ...]:
     """Return the argument names of `forward` in the printed text."""
     if names == "source":
-        source_names = tuple(each.source_name for each in sample.inputs)
+        source_names = tuple(sample_input.source_name for sample_input in sample.inputs)
         usable = all(map(_is_argument_name, source_names)) and len(set(source_names)) == len(
             source_names
         )
@@ -92,7 +92,9 @@ class _Printer:
         self.names: list[str] = list(argument_names(sample, names))
         self.taken = set(self.names)
         self.counts: collections.Counter[str] = collections.Counter()
-        self.values = [each.value for each in sample.inputs] + [_only(op) for op in sample.ops]
+        self.values = [sample_input.value for sample_input in sample.inputs] + [
+            _only(op) for op in sample.ops
+        ]
         self.users: list[set[int]] = [set() for _ in self.values]
         for position, op in enumerate(sample.ops):
             for ref in iterate_refs((op.args, op.kwargs)):
@@ -192,12 +194,12 @@ class _Printer:
         if end == position + 1:
             yield f"{_INDENT}{self.names[self.num_inputs + position]} = {call}"
             return
-        taken: dict[Any, str] = {
+        names_by_index: dict[Any, str] = {
             self.sample.ops[item_position].args[1]: self.names[self.num_inputs + item_position]
             for item_position in range(position + 1, end)
         }
-        count = self._num_results(op, max(taken))
-        targets = ", ".join(taken.get(index, "_") for index in range(count))
+        count = self._num_results(op, max(names_by_index))
+        targets = ", ".join(names_by_index.get(index, "_") for index in range(count))
         rest = ", None" * (count - 1)
         tail = " + (None,)" if op.target in _NUM_RESULTS else ""
         yield f"{_INDENT}{targets} = (lambda x, f: f(x))("

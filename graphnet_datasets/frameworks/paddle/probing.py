@@ -111,11 +111,11 @@ class _Point(Plan):
             self.values = [self._input(index) for index in range(self.num_inputs)]
 
     def _input(self, index: int) -> Any:
-        each = self.sample.inputs[index]
-        if each.role in ("symbol", "scalar"):
+        sample_input = self.sample.inputs[index]
+        if sample_input.role in ("symbol", "scalar"):
             return make_array(self.sample, index, sizes=self.sizes).item()
-        shape = self.sample.shape_of(each.value, self.sizes) or ()
-        dtype = dtype_of(str(each.value.dtype))
+        shape = self.sample.shape_of(sample_input.value, self.sizes) or ()
+        dtype = dtype_of(str(sample_input.value.dtype))
         return paddle.static.data(self.sample.input_names[index], list(shape), dtype)
 
     def call(self, op: Op) -> Outcome:
@@ -158,7 +158,7 @@ def _describe(result: Any) -> Outcome:
     if error is not None:
         return Outcome("failed", error=str(error), held=Unknown())
     tensors = result if isinstance(result, list | tuple) else [result]
-    values = tuple(describe(each) for each in tensors if is_tensor(each))
+    values = tuple(describe(tensor) for tensor in tensors if is_tensor(tensor))
     if any(value.shape is None for value in values):
         return Outcome("unknown", values, held=result)
     return Outcome("known", values, held=result)

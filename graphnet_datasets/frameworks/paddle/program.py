@@ -49,8 +49,10 @@ class ProgramReader:
         self.num_inputs = len(inputs)
         # Values are keyed by `hash()`, since `==` between two values would add an operation to the
         # program.
-        self._args: dict[int, Arg] = {each.hash(): Ref(index) for index, each in enumerate(inputs)}
-        self._used = {each.hash() for each in outputs}
+        self._args: dict[int, Arg] = {
+            value.hash(): Ref(index) for index, value in enumerate(inputs)
+        }
+        self._used = {value.hash() for value in outputs}
         self.ops: list[Op] = []
 
     def read(self, block: Any) -> None:
@@ -61,7 +63,7 @@ class ProgramReader:
                 that cannot be represented in a sample.
         """
         for operation in block.ops:
-            self._used.update(each.hash() for each in operation.operands_source())
+            self._used.update(value.hash() for value in operation.operands_source())
         for operation in block.ops:
             name = operation.name()
             if name in _INPUTS or name in _IGNORED:

@@ -287,7 +287,7 @@ def make_runtime(device: str, num_threads: int) -> PaddleRuntime:
 def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tuple[str, ...]:
     """Import all of paddle in a process that forks its jobs.
 
-    Returns the names of modules that only some jobs import; for paddle there are none.
+    Returns the names of modules that only some jobs import, which is empty for paddle.
     """
     del with_compiler, with_fakes
     from . import materialize, shapes  # noqa: F401

@@ -61,7 +61,7 @@ def _check_convolution(args: Sequence[Any]) -> None:
     is_last = _is_last(args)
     if rank not in (1, 2, 3) or len(sizes) != len(shape) or 0 in sizes or 0 in shape[1:]:
         raise MaterializeError(f"has images of shape {list(shape)}, weights of {list(sizes)}.")
-    dilations = next(each for each in args[5:] if isinstance(each, (list, tuple)))
+    dilations = next(arg for arg in args[5:] if isinstance(arg, (list, tuple)))
     padded = _both_sides(paddings, rank) if algorithm == "EXPLICIT" else [0] * rank
     if len(padded) != rank:
         raise MaterializeError(f"has the paddings {list(paddings)}.")
