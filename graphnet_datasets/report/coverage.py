@@ -1,4 +1,4 @@
-"""How much of a dataset the first N of its parts cover."""
+"""The share of a dataset that its first N parts cover."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 HEIGHT_INCHES = 3.2
 MARKED = (10, 100, 1_000, 10_000, 100_000)
-"""Numbers of parts at which a line has a marker, and its share stands beside it."""
+"""Numbers of parts at which a line has a marker, labelled with its share."""
 
 
 def plot_coverage(covered: Mapping[str, Sequence[int]], num_ops: int) -> Figure:
-    """Return a picture of the share of all operators that the first N parts cover.
+    """Plot the share of all operators that the first N parts cover.
 
-    `covered` holds, for each line, how many operators each part stands for at all its places; the
-    parts are drawn in the order of that. `num_ops` is the number of operators of the dataset.
+    `covered` contains, for each line, the number of operators that each part represents at all its
+    places; the parts are plotted in this order. `num_ops` is the number of operators in the
+    dataset.
 
     Raises:
-        ScoreError: there is no part, or no operator.
+        ScoreError: There are no parts or no operators.
         MissingExtraError: matplotlib is not installed.
 
     >>> figure = plot_coverage({"typical": [30, 60, 5]}, 100)
@@ -49,7 +50,8 @@ def plot_coverage(covered: Mapping[str, Sequence[int]], num_ops: int) -> Figure:
                     f"{shares[place]:.0f} %",
                     (place + 1, shares[place]),
                     textcoords="offset points",
-                    # The first line is above, the others are below theirs, where there is room.
+                    # Labels of the first line are above it, the others below theirs, where there is
+                    # space.
                     xytext=(-4, 5) if index == 0 else (6, -10),
                     ha="right" if index == 0 else "left",
                     color=style["color"],

@@ -1,4 +1,4 @@
-"""How large the graphs of datasets are, by task: boxes of operators, parameters and work."""
+"""Size distributions of graphs by task: box plots of operators, parameters and work."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 ROW_INCHES = 0.17
 """Height of one box."""
 MIN_FOR_BOX = 5
-"""Graphs below which each is a point, since quartiles of them would say more than there is."""
+"""Below this number of graphs, each is drawn as a point, because quartiles would mislead."""
 WHISKERS = (5, 95)
-"""Percentiles between which the whiskers lie."""
+"""Percentiles at the ends of the whiskers."""
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
-"""By task and by dataset, one number for each graph."""
+"""One number per graph, by task and by dataset."""
 
 
 def plot_distributions(quantities: Mapping[str, Values]) -> Figure:
@@ -73,7 +73,7 @@ def plot_distributions(quantities: Mapping[str, Values]) -> Figure:
 
 
 def _place(row: int, index: float, num_names: int) -> float:
-    """Return the height of a box: rows of tasks from the top, and in them one for each dataset."""
+    """Return the vertical position of a box: tasks from the top, and within a task its datasets."""
     return row * (num_names + 0.8) + index
 
 

@@ -1,8 +1,8 @@
-"""Folds a graph into as many boxes as a picture can hold: modules, repeated blocks, single calls.
+"""Folding of a graph into a limited number of boxes: modules, repeated blocks, single calls.
 
-A box is a stretch of operators that follow each other in the sample's order, so that edges between
-boxes only go forward. Stretches are cut where the module changes, as deep in the tree of modules as
-the number of boxes allows; where a sample knows no modules, into stretches of equal length.
+A box is a contiguous range of operators in the sample's order, so edges between boxes only go
+forward. Ranges are split where the module changes, as deep in the module tree as the number of
+boxes allows. If a sample has no modules, it is split into ranges of equal length.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _TITLE_LENGTH = 26
 
 @dataclasses.dataclass(frozen=True)
 class Box:
-    """One box: what it is called, the operators `start` to `stop`, and what it gives.
+    """A box: its title, the operators from `start` to `stop`, and its output.
 
-    `times` blocks of the same operators follow each other in it. `shape` is that of the last value
-    that leaves it, as text.
+    It contains `times` consecutive blocks of the same operators. `shape` is the shape of the last
+    value that leaves it, as a string.
     """
 
     title: str
@@ -48,22 +48,22 @@ class Box:
 
     @property
     def num_ops(self) -> int:
-        """Number of operators inside."""
+        """The number of operators in the box."""
         return self.stop - self.start
 
 
 @dataclasses.dataclass(frozen=True)
 class Folded:
-    """Boxes in order, and the edges between them as pairs of places."""
+    """Boxes in order, and the edges between them as pairs of indices."""
 
     boxes: tuple[Box, ...]
     edges: tuple[tuple[int, int], ...]
 
 
 def fold(sample: Sample, max_boxes: int = 40) -> Folded:
-    """Return a sample as at most about `max_boxes` boxes; inputs and outputs come on top of that.
+    """Fold a sample into about `max_boxes` boxes, not counting inputs and outputs.
 
-    Weights have no box: they are counted in the box that takes them.
+    Weights have no box; the box that uses them counts them.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input
@@ -102,10 +102,10 @@ def fold(sample: Sample, max_boxes: int = 40) -> Folded:
 
 
 _LONGEST_PERIOD = 200
-"""Operators of the longest block that is looked for where no modules are known."""
+"""Maximum length of a repeated block, in operators, if no modules are known."""
 
 Stretch = tuple[int, int, str, int]
-"""First operator, the one after the last, module, and how often the block repeats."""
+"""First operator, end (exclusive), module, and number of repeats of the block."""
 
 
 def _stretches(sample: Sample, max_boxes: int) -> list[Stretch]:
@@ -119,7 +119,7 @@ def _stretches(sample: Sample, max_boxes: int) -> list[Stretch]:
         cut = _merge_repeats(sample, _by_module(paths, depth, 0, num_ops), 1)
         if len(cut) <= max_boxes:
             return _open(sample, paths, cut, depth, deepest, max_boxes)
-    # There are no modules, or more of them side by side than there may be boxes.
+    # There are no modules, or more modules side by side than boxes.
     cut = _merge_repeats(sample, single, _LONGEST_PERIOD)
     if len(cut) <= max_boxes:
         return cut
@@ -135,10 +135,10 @@ def _open(
     deepest: int,
     max_boxes: int,
 ) -> list[Stretch]:
-    """Show what is inside of stretches that do not repeat, as far as there is room.
+    """Expand stretches that do not repeat, as far as there is space.
 
-    Stretches of the same operators are opened together or not at all, and none is that elsewhere
-    repeats in one box: equal layers are drawn alike.
+    Stretches with the same operators are expanded together or not at all, and no stretch that
+    repeats elsewhere in a single box is expanded, so equal layers look alike.
     """
     for deeper in range(depth + 1, deepest + 2):
         alike: dict[tuple[str, ...], list[Stretch]] = {}
@@ -159,7 +159,7 @@ def _open(
 
 
 def _block(sample: Sample, stretch: Stretch) -> tuple[str, ...]:
-    """Return what one of the blocks in a stretch calls."""
+    """Return the operators of one block of a stretch."""
     start, stop, _, times = stretch
     return tuple(op.target for op in sample.ops[start : start + (stop - start) // times])
 
@@ -167,7 +167,7 @@ def _block(sample: Sample, stretch: Stretch) -> tuple[str, ...]:
 def _inside(
     sample: Sample, paths: Sequence[Sequence[str]], stretch: Stretch, depth: int, deepest: int
 ) -> list[Stretch]:
-    """Return what a stretch is made of: modules of this depth, or single operators."""
+    """Return the contents of a stretch: modules of this depth, or single operators."""
     start, stop, _, _ = stretch
     if depth <= deepest and any(len(paths[at]) >= depth for at in range(start, stop)):
         return _merge_repeats(sample, _by_module(paths, depth, start, stop), 1)
@@ -186,7 +186,7 @@ def _by_module(paths: Sequence[Sequence[str]], depth: int, start: int, stop: int
 
 
 def _merge_repeats(sample: Sample, stretches: list[Stretch], longest_period: int) -> list[Stretch]:
-    """Put stretches that repeat the same operators, one block after the other, into one."""
+    """Merge consecutive stretches that repeat the same operators."""
     words = [tuple(op.target for op in sample.ops[start:stop]) for start, stop, _, _ in stretches]
     merged: list[Stretch] = []
     place = 0
@@ -207,7 +207,7 @@ def _merge_repeats(sample: Sample, stretches: list[Stretch], longest_period: int
 def _repetition(
     words: Sequence[tuple[str, ...]], place: int, longest_period: int
 ) -> tuple[int, int]:
-    """Return the period, and the number of repeats, that hide the most stretches."""
+    """Return the period and number of repeats that merge the most stretches."""
     best = (1, 1)
     for period in range(1, longest_period + 1):
         block = words[place : place + period]
@@ -221,7 +221,7 @@ def _repetition(
 
 
 def _common(first: str, last: str) -> str:
-    """Return `layers.0-11` for `layers.0.linear` and `layers.11.norm`, else what they share.
+    """Return the common name, with a range of indices if only an index differs.
 
     >>> _common("encoder.layers.0.linear", "encoder.layers.11.norm"), _common("a.b", "a.c")
     ('encoder.layers.0-11', 'a')

@@ -1,7 +1,7 @@
-"""`draw_graph`: the picture of a graph, as an SVG that stands on its own.
+"""`draw_graph`: the picture of a graph as a self-contained SVG.
 
-Plain text with sans-serif letters, dark on light, so that it is readable on screen and in print;
-long graphs are broken into columns that are read from left to right.
+It uses plain sans-serif text, dark on light, for screen and print. Long graphs are split into
+columns, read from left to right.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ LEGEND: dict[Kind, str] = {
 }  # fmt: skip
 
 _LETTER, _SMALL = 8.3, 6.5
-"""Widths of a letter of the two sizes, in pixels; sans-serif letters are narrower than these."""
+"""Letter widths of the two font sizes in pixels; letters of sans-serif fonts are narrower."""
 _STEP, _MARGIN, _HEADER = 80.0, 16.0, 44.0
 _HALF_ROW = 26.0
 """Half the height of the tallest box."""
 _HEAD = 7.0
-"""What the head of an arrow takes, straight down."""
+"""Vertical space for the head of an arrow."""
 _COLUMN_GAP, _LANE = 46.0, 5.0
 _FEWEST_ROWS = 8
 _MOST_BROKEN = 3
-"""Edges that may go from one column to the next: more of them cannot be followed."""
+"""Maximum number of edges between two columns; more cannot be followed."""
 _WIDEST_RATIO = 1.5
-"""A picture is broken into columns while it is more than so many times as high as wide."""
+"""Maximum ratio of height to width before a picture is split into more columns."""
 
 
 @raises_only(SampleError)
 def draw_graph(sample: Sample, max_boxes: int = 40) -> str:
-    """Return the graph of a sample as SVG, folded by module where it has many operators.
+    """Return the graph of a sample as SVG, folded by module if it has many operators.
 
-    A box shows what it is, how often it repeats, what it takes of weights or is made of, and the
-    shape of what it gives. Equal samples give equal text.
+    A box shows its name, its number of repeats, its weights or operators, and the shape of its
+    output. Equal samples produce equal SVG.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
@@ -69,7 +69,7 @@ def draw_graph(sample: Sample, max_boxes: int = 40) -> str:
 
 @raises_only(SampleError)
 def write_graph(sample: Sample, path: str | os.PathLike[str], max_boxes: int = 40) -> Path:
-    """Write the picture of a sample to a file, which appears when it is complete.
+    """Write the picture of a sample to a file atomically.
 
     >>> import tempfile
     >>> from graphnet_datasets.sample import Input, Value
@@ -146,7 +146,7 @@ class _Picture:
             columns += 1
 
     def _extents(self) -> tuple[list[float], list[float]]:
-        """Return, by column, the least and the greatest x of what lies in it."""
+        """Return the smallest and largest x of each column's contents."""
         starts = [math.inf] * self.num_columns
         ends = [-math.inf] * self.num_columns
         layers = self.layout.layers
@@ -164,7 +164,7 @@ class _Picture:
         return starts, ends
 
     def _left(self, column: int) -> float:
-        """Return where a column begins."""
+        """Return the left edge of a column."""
         before = (end - start + self.gap for start, end in zip(self.starts, self.ends, strict=True))
         return _MARGIN + sum(itertools.islice(before, column))
 
@@ -221,7 +221,7 @@ class _Picture:
             is_end = box.kind in ("input", "output")
             size = f'width="{width:.1f}" height="{height:.1f}"'
             radius = height / 2 if is_end else 4
-            if box.times > 1:  # a second sheet behind it
+            if box.times > 1:  # a second rectangle behind the box
                 yield (
                     f'<rect x="{x + 3:.1f}" y="{y + 3:.1f}" {size} rx="{radius:.0f}" '
                     f'fill="{FILLS[box.kind]}" stroke="#777777"/>'
@@ -258,9 +258,9 @@ class _Picture:
             yield f'<path d="{path}" {style}/>'
 
     def _detour(self, start: _Point, end: _Point, source: int, target: int) -> str:
-        """Return the way from one column to a later one: beside, below, up between, and over.
+        """Return the path from one column to a later column, around the boxes.
 
-        What goes across a column does so between rows of boxes, or above them all.
+        It crosses a column between rows of boxes or above all of them.
         """
         self.lane += 1
         shift = self.lane * _LANE
@@ -299,9 +299,10 @@ class _Picture:
 
 
 def _curve(points: list[_Point]) -> str:
-    """Return the part of a path from below the row of the first point to above that of the last.
+    """Return the path from below the row of the first point to above the row of the last point.
 
-    It passes each row in between straight down and moves aside between rows only, where no box is.
+    It passes each intermediate row vertically and moves sideways only between rows, where there are
+    no boxes.
     """
     path = f"L{points[0].x:.1f} {points[0].y + _HALF_ROW:.1f}"
     for before, after in itertools.pairwise(points):

@@ -1,4 +1,4 @@
-"""What stands beside lines and violins: short names, counts, devices, speedups."""
+"""Labels of lines and violins: short names, counts, devices, speedups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..terminal import printable
 
 
 def legend_label(name: str, scores: Scores, device: str) -> str:
-    """Return what the legend says of a run set: N, device, and where zeros would pass."""
+    """Return the legend label of a run set: N, device, and the share on which zeros would pass."""
     parts = [f"N = {scores.num_samples:,}"] + ([device] if device else [])
     shares = {t: scores.at(t)["vacuous_share"] for t in (TOLERANCE, 0)}
     if None not in shares.values():
@@ -22,12 +22,12 @@ def legend_label(name: str, scores: Scores, device: str) -> str:
 
 
 def with_device(name: str, device: str) -> str:
-    """Return the name of a run set with its device, where that is known."""
+    """Return the name of a run set with its device, if known."""
     return f"{short(name, 40)} ({device})" if device else short(name, 60)
 
 
 def count_label(num_correct: int, total: int | None, is_wide: bool) -> str:
-    """Say how many samples are drawn, of how many.
+    """Format the number of samples drawn, and the total.
 
     >>> count_label(895, 1272, True), count_label(3, None, True)
     ('n = 895 of 1,272', 'n = 3')
@@ -39,7 +39,7 @@ def count_label(num_correct: int, total: int | None, is_wide: bool) -> str:
 
 
 def times(log2_speedup: float) -> str:
-    """Print a speedup as a multiple of eager.
+    """Format a speedup as a multiple of eager.
 
     >>> times(2), times(-1), times(0.5)
     ('4x', '0.5x', '1.41x')
@@ -48,14 +48,14 @@ def times(log2_speedup: float) -> str:
 
 
 def short(name: str, limit: int = 22) -> str:
-    """Cut a name, and keep matplotlib from reading it as a formula or as a name to be hidden."""
+    """Shorten a name and escape it, so that matplotlib shows it literally."""
     name = printable(name)
     name = name if len(name) <= limit else f"{name[: limit - 1]}…"
     return f"{' ' if name.startswith('_') else ''}{name}".replace("$", r"\$")
 
 
 def panel_title(task: str, panel: Mapping[str, Scores]) -> str:
-    """Return what stands above a panel: the task, N, and the share on which zeros would pass."""
+    """Return the title of a panel: the task, N, and the share on which zeros would pass."""
     title = f"{short(task)} (N = {_range([each.num_samples for each in panel.values()])})"
     shares = [scores.at(TOLERANCE)["vacuous_share"] for scores in panel.values()]
     if None in shares:
@@ -70,6 +70,6 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def device_of(table: pa.Table) -> str:
-    """Return the device of a run set; every one of its kinds where there are several."""
+    """Return the device of a run set, or all kinds of device if there are several."""
     names = {name.partition(":")[0] for name in table["device"].to_pylist() if name}
     return ", ".join(sorted(names))

@@ -1,8 +1,8 @@
-"""Places boxes in layers, so that edges go down and cross little.
+"""Layered placement of boxes, with edges that go down and rarely cross.
 
-The method is Sugiyama's: layers by longest path, bends where an edge passes a layer, orders by
-the mean place of the neighbours, swept down and up, and places that pull each box to the middle of
-its neighbours without overlap.
+The method is Sugiyama's: layers by longest path, bends where an edge crosses a layer, orders by the
+mean position of the neighbours, swept down and up, and positions that move each box towards the
+middle of its neighbours without overlap.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _BEND_WIDTH = 8.0
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Where everything lies, before it is drawn.
+    """Positions of boxes and bends.
 
-    `centres` has the x of each box; `layers` its layer; `bends` has for each edge that passes
-    layers the x at which it does, by layer, from top to bottom.
+    `centres` contains the x of each box, and `layers` its layer. `bends` contains, for each edge
+    that crosses layers, its x in each crossed layer from top to bottom.
     """
 
     centres: tuple[float, ...]
@@ -29,7 +29,7 @@ class Layout:
 
 
 def place(widths: Sequence[float], edges: Sequence[tuple[int, int]], gap: float = 24.0) -> Layout:
-    """Place boxes of the given widths; edges go from a lower to a higher number.
+    """Place boxes of these widths; edges go from a lower to a higher number.
 
     >>> layout = place([10.0, 10.0, 10.0, 10.0], [(0, 1), (0, 2), (1, 3), (2, 3)])
     >>> layout.layers, layout.centres[0] == layout.centres[3]
@@ -50,11 +50,11 @@ def place(widths: Sequence[float], edges: Sequence[tuple[int, int]], gap: float 
 
 
 def _layers(num_boxes: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the layer of each box: one below the lowest that it takes from."""
+    """Return the layer of each box: one below its lowest predecessor."""
     layers = [0] * num_boxes
     for source, target in sorted(edges, key=lambda edge: (edge[1], edge[0])):
         layers[target] = max(layers[target], layers[source] + 1)
-    # What takes nothing, or little, moves down to where it is used: inputs stand beside their use.
+    # Move boxes with few or no inputs down to their uses, so that inputs are drawn near their uses.
     above: dict[int, list[int]] = {}
     for source, target in edges:
         above.setdefault(source, []).append(layers[target])
@@ -103,7 +103,7 @@ class _Graph:
         self.above[target].append(source)
 
     def order(self) -> None:
-        """Order each layer so that edges cross little."""
+        """Order each layer to reduce edge crossings."""
         best, fewest = [list(row) for row in self.rows], self._crossings()
         for sweep in range(_NUM_SWEEPS):
             down = sweep % 2 == 0
@@ -134,7 +134,7 @@ class _Graph:
         return total
 
     def spread(self) -> None:
-        """Give each node an x: near its neighbours, in the order of its layer, without overlap."""
+        """Assign an x to each node: near its neighbours, in the layer's order, without overlap."""
         for row in self.rows:
             self._set_apart(row, [float(place) * 60.0 for place in range(len(row))])
         for sweep in range(_NUM_SWEEPS):
@@ -152,11 +152,12 @@ class _Graph:
                 self._set_apart(row, wanted)
 
     def _set_apart(self, row: Sequence[int], wanted: Sequence[float]) -> None:
-        """Move nodes as little as possible from where they want to be, keeping their distances.
+        """Move nodes as little as possible from their desired positions while keeping their
+        distances.
 
-        Neighbours that would overlap form a block that stands where its nodes want it on average.
+        Neighbours that would overlap form a block at the mean of its nodes' desired positions.
         """
-        blocks: list[tuple[float, int, float]] = []  # sum of wishes for its start, nodes, width
+        blocks: list[tuple[float, int, float]] = []  # sum of desired starts, number of nodes, width
         for place, node in enumerate(row):
             width = self.widths[node] + self.gap
             blocks.append((wanted[place] - width / 2, 1, width))

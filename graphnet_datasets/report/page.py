@@ -1,7 +1,7 @@
-"""One HTML file with the scores of run sets, their pictures and where they were made.
+"""A single HTML file with the scores of run sets, their pictures and their environments.
 
-The file stands alone: pictures are inside it, nothing is loaded and nothing runs. All that comes
-from records is escaped.
+The file is self-contained: pictures are embedded, and it loads and runs nothing. All text from
+records is escaped.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ CAPTIONS = {
 }
 
 MAX_HEAD_ROOM = 20
-"""Samples that are listed with what a faster program could win on them."""
+"""Maximum number of samples listed with their potential speedup."""
 
 
 @raises_only(ScoreError)
@@ -100,7 +100,7 @@ def write_page(
 
 
 def _arms(tables: Mapping[str, pa.Table], options: Mapping[str, Any]) -> str:
-    """Return the table with a row per run set, and the conclusions from it."""
+    """Return the table with a row per run set, and its conclusions."""
     summaries = summarise_arms(tables, **options)
     return (
         '<h2>Verdicts</h2>\n<div class="scroll">'
@@ -121,9 +121,9 @@ def _pictures(tables: Mapping[str, pa.Table], options: Mapping[str, Any]) -> str
 
 
 def _samples(table: pa.Table, variant: str) -> str:
-    """List the samples that are not correct, or whose correctness says nothing, with their errors.
+    """List the samples that are not correct or not decidable, with their errors.
 
-    Correct is what `compare` calls so: at t = -3, and at a t at which zeros would not pass.
+    A sample is correct by the criterion of `compare`: it passes at t = -3 and zeros would not.
     """
     chosen = find_variant(variant)
     counted = table.filter(pa.array(is_counted(table, chosen)))
@@ -141,7 +141,7 @@ def _samples(table: pa.Table, variant: str) -> str:
 
 
 def _head_room(table: pa.Table) -> str:
-    """List the samples on which a faster program could win most."""
+    """List the samples with the most potential speedup."""
     rows = [row for row in by_sample(table) if row["roofline_share"] is not None]
     if not rows:
         return ""
@@ -160,7 +160,7 @@ def _cell(value: Any) -> str:
 
 
 def _environments(table: pa.Table) -> str:
-    """List the machines on which the runs were made, the commonest first."""
+    """List the machines of the runs, the most frequent first."""
     parts = []
     for text, count in Counter(table["environment"].to_pylist()).most_common():
         environment = parse_json(text, {"environment": text}) if text else {}

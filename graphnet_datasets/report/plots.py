@@ -30,29 +30,29 @@ TITLES = {"S": "Speedup score S(t)", "ES": "Error-aware speedup score ES(t)"}
 NAMES = {"S": "speedup_score", "ES": "error_aware_speedup_score"}
 
 MIN_FOR_VIOLIN = 20
-"""Samples below which a smoothed density would show more than there is; points are drawn anyway."""
+"""Below this number of samples, no density is drawn, only points."""
 MAX_POINTS = 300
-"""Points drawn beside a violin; of more, every k-th in order of size."""
+"""Maximum number of points beside a violin; of more samples, every k-th by size is drawn."""
 FORGIVEN = {
     False: "t = 1, 2, 3 forgive wrong outputs, crashes, failed compilation",
     True: "t = 1, 2, 3, 4 forgive errors of growing weight",
 }
-"""What a positive t means, in the report's reading and in upstream's."""
+"""The meaning of a positive t in the report's and in upstream's interpretation."""
 
 MAX_LABELS = 5
-"""Run sets whose names fit under their violins; of more, or by task, a legend names them."""
+"""Maximum number of run sets labelled under their violins; otherwise a legend names them."""
 MAX_BANDS = 4
-"""Run sets of whose lines the intervals can be told apart; of more, none is drawn."""
+"""Maximum number of run sets for which intervals are drawn as bands."""
 
 ROUND_SCORES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 ROUND_SPEEDUPS = (
     *(0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95),
     *(1, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3, 3.5, 4),
 )
-"""Ticks where all speedups lie within a factor of four; beyond that, powers of two."""
+"""Ticks for speedups within a factor of four; otherwise powers of two."""
 
 MAX_TICKS = 12
-"""Labels of speedups that a panel of the least height has room for."""
+"""Maximum number of speedup labels in a panel of minimum height."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,13 +67,13 @@ def plot_runs(
     variant: str = "report",
     duplicates: Duplicates = "refuse",
 ) -> list[Path]:
-    """Draw S(t), ES(t) and the speedups of run sets into a directory and return the files.
+    """Plot S(t), ES(t) and the speedups of run sets into a directory and return the files.
 
-    `run_sets` maps a name to the run records of one compiler. Where they are of several tasks
-    there are pictures by task too.
+    `run_sets` maps a name to the run records of one compiler. If the records cover several tasks,
+    there are also pictures by task.
 
     Raises:
-        ScoreError: a run set cannot be scored.
+        ScoreError: A run set cannot be scored.
         MissingExtraError: matplotlib is not installed.
     """
     import_figure()
@@ -94,7 +94,7 @@ def plot_runs(
                 for metric, score in (("S", speedup_score), ("ES", error_aware_speedup_score)):
                     by_task[metric].setdefault(task, {})[name] = score(part, p, b, variant)
             except ScoreError:
-                continue  # nothing of this task is in N; its samples stand in `excluded`
+                continue  # no sample of this task is in N; they are listed in `excluded`
             speedups_by_task.setdefault(task, {})[name] = log2_speedups(part, variant)
     tasks = sorted(speedups_by_task)
     written = []
@@ -135,11 +135,11 @@ def log2_speedups(runs: Any, variant: str = "report", tolerance: int = TOLERANCE
 def plot_scores(
     panels: Mapping[str, Mapping[str, Scores]], devices: Mapping[str, str] | None = None
 ) -> Figure:
-    """Draw one score over t: a panel per key (a task), a line per run set.
+    """Plot one score over t: a panel per key (a task), a line per run set.
 
-    The band is the 95 % interval over families, where there are at least five, and no more than
-    four run sets. For t > 0 the line is a step, since only whole t forgive an error. The legend
-    tells N, the device and the share of samples on which zeros would pass.
+    The band is the 95 % interval over families, drawn for at least five families and at most four
+    run sets. For t > 0 the line is a step, because only integer t forgive an error. The legend
+    contains N, the device and the share of samples on which zeros would pass.
     """
     figure_type = import_figure()
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
@@ -189,10 +189,10 @@ def plot_speedups(
     totals: Mapping[str, Mapping[str, int]] | None = None,
     devices: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw the distribution of log2 speedups of correct samples: a violin per run set.
+    """Plot the distribution of log2 speedups of correct samples: a violin per run set.
 
-    The white bar is the middle half, the white dot the median; below `MIN_FOR_VIOLIN` samples there
-    are points only. `totals` has the N of each, of which the correct samples are a part.
+    The white bar is the interquartile range, the white dot the median. Below `MIN_FOR_VIOLIN`
+    samples only points are drawn. `totals` contains the N of each run set.
     """
     figure_type = import_figure()
     from matplotlib.patches import Patch
@@ -245,7 +245,7 @@ def _panels(
     num_columns = min(len(panels), 3)
     num_rows = math.ceil(len(panels) / num_columns)
     figure = figure_type(figsize=(WIDTH_INCHES, height_inches * num_rows + 0.5))
-    # A little room at the edges, where the last tick label would be cut.
+    # A small margin prevents the last tick label from being cut off.
     figure.set_layout_engine("constrained", rect=(0, 0.01, 0.985, 0.98))
     grid = figure.subplots(num_rows, num_columns, squeeze=False, sharey=True)
     axes = list(grid.flat)
@@ -255,7 +255,7 @@ def _panels(
 
 
 def _label_left(axes: Sequence[Axes], label: str) -> None:
-    """Label the vertical axis of each row, which all panels of the row share."""
+    """Label the vertical axis of each row, which its panels share."""
     for axis in axes:
         spec = axis.get_subplotspec()
         if spec is not None and spec.is_first_col():
@@ -292,7 +292,7 @@ def _draw_scores(axis: Axes, scores: Scores, style: dict[str, Any], has_band: bo
 
 
 def _score_range(panels: Mapping[str, Mapping[str, Scores]]) -> tuple[float, float]:
-    """Return what the axis shows: the lines, and of wide bands no more than twice as far."""
+    """Return the range of the axis: all lines, and bands up to twice that range."""
     every = [
         value
         for panel in panels.values()
@@ -338,7 +338,7 @@ def _speedup_axis(axis: Axes) -> None:
 
 
 def _apart(ticks: Sequence[float], least: float) -> list[float]:
-    """Leave out ticks that are nearer than `least` to another, counted from 0 on both sides.
+    """Drop ticks closer than `least` to another tick, starting from 0 in both directions.
 
     >>> _apart([-0.2, -0.1, 0.0, 0.05, 0.2, 0.3], 0.15)
     [-0.2, 0.0, 0.2]
@@ -352,7 +352,7 @@ def _apart(ticks: Sequence[float], least: float) -> list[float]:
 
 def _draw_violin(axis: Axes, place: int, values: Floats, colour: str) -> None:
     if len(values) == 0:
-        # Upright, in units of the axis: beside and above it there is no room.
+        # Vertical text in axis units, because there is no space beside or above it.
         axis.text(
             *(place, 0.04, "none correct"), transform=axis.get_xaxis_transform(), rotation=90,
             ha="center", va="bottom", color="#444444", size=8,
@@ -364,7 +364,7 @@ def _draw_violin(axis: Axes, place: int, values: Floats, colour: str) -> None:
             body.set(facecolor=colour, edgecolor=colour, alpha=0.35, linewidth=1)
     step = math.ceil(len(values) / MAX_POINTS)
     shown = values[::step]
-    # Points are spread by their rank: the same records always give the same picture.
+    # Spread points by rank, so that equal records produce equal pictures.
     spread = 0.18 * (np.arange(len(shown)) * 0.618034 % 1 - 0.5)
     axis.scatter(place + spread, shown, s=7, color=colour, alpha=0.75, linewidths=0, zorder=3)
     low, median, high = np.quantile(values, [0.25, 0.5, 0.75])

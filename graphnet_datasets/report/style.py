@@ -1,6 +1,6 @@
-"""How pictures look: legible in print, with colours that colour-blind readers tell apart.
+"""Style of the pictures: legible in print and for colour-blind readers.
 
-Run sets differ in colour, marker and line at once, so that a black-and-white copy loses nothing.
+Run sets differ in colour, marker and line style, so that they remain distinct in black and white.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SETTINGS: Any = {
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
     "savefig.dpi": DPI,
-    # Names inside an SVG are drawn from this and not at random: equal runs give equal files.
+    # A fixed salt instead of a random one, so that equal runs produce equal files.
     "svg.hashsalt": "graphnet_datasets",
 }
 
@@ -60,7 +60,7 @@ def import_figure() -> type[Figure]:
 
 @contextlib.contextmanager
 def settings() -> Iterator[None]:
-    """Apply the settings of our pictures, and put back those of the user."""
+    """Apply the picture settings temporarily, then restore the user's settings."""
     import_figure()
     import matplotlib
 
@@ -84,7 +84,7 @@ def line_style(index: int) -> dict[str, Any]:
 def save(figure: Figure, directory: str | os.PathLike[str], name: str) -> list[Path]:
     """Write a figure in every format and return the paths.
 
-    Each file appears whole or not at all. Control characters in labels are escaped.
+    Each file is written atomically. Control characters in labels are escaped.
     """
     from matplotlib.text import Text
 
@@ -99,7 +99,7 @@ def save(figure: Figure, directory: str | os.PathLike[str], name: str) -> list[P
         metadata = {"Date": None} if suffix == "svg" else {}
         with replaced(path) as place, settings():
             figure.savefig(place, format=suffix, metadata=metadata)
-            # Laid out once: each further format gets the same picture, and gets it faster.
+            # Keep the layout for the remaining formats, so that they match and are written faster.
             figure.set_layout_engine("none")
         paths.append(path)
     return paths

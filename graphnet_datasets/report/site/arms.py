@@ -1,4 +1,4 @@
-"""What the site says of one arm: scores, verdicts, failures by class, and its records."""
+"""The site's data about one arm: scores, verdicts, classes of failures, and records."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from .quantiles import SHARES, quantiles
 _TELLS_SUBTASK = pc.field("subtask").is_valid() & (pc.field("subtask") != "")
 _MEDIAN = SHARES.index(0.5)
 MAX_PLACE = 60
-"""Characters of a device's name that a page shows."""
+"""Maximum length of a device name on a page."""
 MAX_MESSAGE = 2_000
-"""Characters of an error message that a page shows."""
+"""Maximum length of an error message on a page."""
 
 _COLUMNS = (
     "run_id", "sample_id", "task", "subtask", "framework", "source", "family", "num_ops",
@@ -44,7 +44,7 @@ _COLUMNS = (
 
 @dataclasses.dataclass(frozen=True)
 class ErrorClass:
-    """Failures that say the same: how many, and the first of them."""
+    """Failures with the same message: their number and the first of them."""
 
     verdict: Verdict
     reason: str
@@ -56,9 +56,9 @@ class ErrorClass:
 
 @dataclasses.dataclass(frozen=True)
 class Arm:
-    """The records of one arm, by sample, and its scores; None where no record counts.
+    """The records of one arm by sample, and its scores; None if no record counts.
 
-    `rows` has the columns of the records that pages show, and `verdict`, `baseline_ms`,
+    `rows` contains the displayed columns of the records, and `verdict`, `baseline_ms`,
     `candidate_ms` (medians), `baseline_quantiles`, `candidate_quantiles`, `roofline_share`,
     `environment_name` and `arm`, this arm.
     """
@@ -70,11 +70,11 @@ class Arm:
     scores: Mapping[str, Scores] | None
     by_task: Mapping[str, Mapping[str, Scores]]
     by_subtask: Mapping[tuple[str, str], Mapping[str, Scores]]
-    """By task and subtask; records that tell no subtask are in none."""
+    """By task and subtask; records without a subtask are left out."""
 
     @functools.cached_property
     def counts(self) -> Counter[Verdict]:
-        """How many records have each verdict."""
+        """The number of records of each verdict."""
         return Counter(row["verdict"] for row in self.rows)
 
     def task_counts(self, task: str, subtask: str | None = None) -> Counter[Verdict]:
@@ -87,13 +87,13 @@ class Arm:
 
     @functools.cached_property
     def conditions(self) -> dict[str, str]:
-        """What the arm is made of, as `split_arms` tells arms apart."""
+        """The properties by which `split_arms` distinguishes this arm."""
         record = self.table.slice(0, 1).select(list(ARM_COLUMNS)).to_pylist()[0]
         return {name: str(value) for name, value in record.items() if value not in (None, "", "{}")}
 
     @functools.cached_property
     def place(self) -> str:
-        """Where its records were made, as far as scores are to be compared: CPU, or which GPU."""
+        """The device of the records, as far as it affects comparisons: CPU, or the GPU model."""
         device = self.conditions.get("device", "cpu")
         if device == "cpu":
             return "CPU"
@@ -118,10 +118,10 @@ class Arm:
 
 
 def make_arm(name: str, table: pa.Table, options: Mapping[str, Any], duplicates: Duplicates) -> Arm:
-    """Return what the site says of one arm.
+    """Create the site's data about one arm.
 
     Raises:
-        ScoreError: a sample has several runs and these are refused, or a record is impossible.
+        ScoreError: A sample has several runs and these are refused, or a record is impossible.
     """
     table = without_duplicates(table, duplicates).sort_by("sample_id")
     rows = _rows(table, options["variant"])
@@ -151,12 +151,12 @@ def make_arm(name: str, table: pa.Table, options: Mapping[str, Any], duplicates:
 
 
 def environment_name(text: str | None) -> str | None:
-    """Return the name of an environment out of its text, None where a record tells none."""
+    """Return the name of an environment from its JSON; None if the record has no environment."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12] if text else None
 
 
 def environment_parts(text: str) -> dict[str, str]:
-    """Return what an environment says, by dotted names.
+    """Flatten an environment to dotted names.
 
     >>> environment_parts('{"cpu": {"model": "x"}, "num_cpus": 2}')
     {'cpu.model': 'x', 'num_cpus': '2'}
@@ -189,7 +189,7 @@ def _verdicts(table: pa.Table, variant: str) -> list[Verdict]:
 
 
 def _key(table: pa.Table) -> list[str]:
-    """Return what tells the arm from every other, the same whatever others there are."""
+    """Return a key that identifies the arm, independent of other arms."""
     columns = [table[name].to_pylist() for name in ARM_COLUMNS]
     return [str(next((each for each in column if each is not None), "")) for column in columns]
 
@@ -216,7 +216,7 @@ def _rows(table: pa.Table, variant: str) -> list[dict[str, Any]]:
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
-    """Return a column as objects, equal texts as one object: environments are long and few."""
+    """Convert a column to objects and share equal strings: environments are long but few."""
     if not pa.types.is_string(column.type):
         return column.to_pylist()
     found: list[Any] = []
@@ -231,7 +231,7 @@ def _nullable(values: np.ndarray) -> list[float | None]:
 
 
 def _pattern(message: str) -> str:
-    """Return the first line of a message without what differs from sample to sample.
+    """Return the first line of a message without the parts that differ between samples.
 
     >>> _pattern("size 12 at 0x7f21 of `timm/a`\\nmore")
     'size # at # of `…`'

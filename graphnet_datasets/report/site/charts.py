@@ -1,6 +1,6 @@
-"""Small charts as SVG that takes its colours from the style sheet, so that they fit the dark too.
+"""Small SVG charts that take their colours from the style sheet and support dark mode.
 
-What comes from records is escaped here: the texts go into pages as they are.
+All text from records is escaped here, because pages include the charts unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Points = Sequence[tuple[int, float]]
 
 
 def line_style(index: int) -> str:
-    """Return the classes of a line of a chart: 32 lines differ in colour, dashes or both.
+    """Return the CSS classes of a chart line: 32 lines differ in colour, dashes or both.
 
     >>> line_style(0), line_style(1), line_style(8), len({line_style(i) for i in range(32)})
     ('c0 d0', 'c1 d1', 'c0 d3', 32)
@@ -27,9 +27,9 @@ def line_style(index: int) -> str:
 
 
 def line_chart(lines: Mapping[str, Points], label: str) -> str:
-    """Draw scores over t, a line a compiler; what a line is called is told on hover and below.
+    """Draw scores over t, one line per compiler, with names on hover and in the legend.
 
-    The vertical axis is logarithmic. Only numbers and escaped names come into the text.
+    The vertical axis is logarithmic. The SVG contains only numbers and escaped names.
     """
     shown = {name: [(t, value) for t, value in each if value > 0] for name, each in lines.items()}
     every = [point for each in shown.values() for point in each]
@@ -77,7 +77,7 @@ def line_chart(lines: Mapping[str, Points], label: str) -> str:
 
 
 def _steps(points: Points) -> list[tuple[int, float]]:
-    """Make the line a step from t = 0 on, where only a whole t forgives an error.
+    """Turn the line into steps from t = 0 on, because only an integer t forgives an error.
 
     >>> _steps([(-1, 0.5), (0, 0.5), (1, 2.0)])
     [(-1, 0.5), (0, 0.5), (1, 0.5), (1, 2.0)]

@@ -1,7 +1,7 @@
-"""Data for the browser in compressed files that a page can load from a disk as well.
+"""Compressed data files that a page can also load from a local disk.
 
-Browsers refuse `fetch` on `file://`, but they load scripts from there. So a chunk is a script of
-one call, `graphnetChunk("name", "…")`, whose text is JSON, compressed by gzip, in base64.
+Browsers block `fetch` on `file://` but allow scripts. So a chunk is a script with one call,
+`graphnetChunk("name", "…")`, whose argument is base64-encoded, gzip-compressed JSON.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from ...terminal import printable_data
 
 
 def write_chunk(path: Path, name: str, columns: Mapping[str, Any]) -> int:
-    """Write a chunk and return its size in bytes; equal data gives equal bytes.
+    """Write a chunk and return its size in bytes; equal data produces equal bytes.
 
-    `name` is one of ours, made of letters, digits and `-`. Control characters are escaped.
-    Floats are rounded to six digits; NaN and infinities, which JSON lacks, become null, "inf" and
-    "-inf".
+    `name` is chosen by this library and consists of letters, digits and `-`. Control characters are
+    escaped. Floats are rounded to six digits; NaN and infinities become null, "inf" and "-inf".
     """
     columns = printable_data(columns)
     text = json.dumps(columns, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
@@ -35,7 +34,7 @@ def write_chunk(path: Path, name: str, columns: Mapping[str, Any]) -> int:
 
 
 def plain_floats(values: np.ndarray) -> list[float | str | None]:
-    """Return floats as JSON can hold them.
+    """Return floats as JSON-compatible values.
 
     >>> plain_floats(np.array([1.23456789, np.nan, np.inf, -np.inf]))
     [1.23457, None, 'inf', '-inf']

@@ -1,4 +1,4 @@
-"""Names of files and addresses that are safe, and stay the same as records are added."""
+"""Safe names for files and URLs, which do not change when records are added."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ MAX_WORD = 60
 
 
 def slug(text: str, *more: str) -> str:
-    """Return a name for a file out of any text, and out of `more` that tells it from others.
+    """Return a file name for any text, and for `more` text that distinguishes it.
 
-    What is left of the text is for people; the digits behind it, of the whole text, make the name
-    the only one, on file systems that do not tell cases apart too.
+    The readable part is for people. A hash of the whole text makes the name unique, also on
+    case-insensitive file systems.
 
     >>> slug("timm/ResNet18")
     'timm-resnet18-99b02c6c'

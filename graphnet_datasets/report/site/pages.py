@@ -1,4 +1,4 @@
-"""Pages out of templates: everything that comes from records is escaped by the template engine."""
+"""Pages rendered from templates; the template engine escapes all text from records."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .names import slug
 from .samples import beside_best
 
 PER_PAGE = 200
-"""Rows of a long table on one page."""
+"""Maximum number of rows of a long table on one page."""
 MAX_LISTED = 20
-"""Samples that an excerpt of a table lists."""
+"""Maximum number of samples in an excerpt of a table."""
 SHOWN_T = (-5, -3, 0)
 
 _TEMPLATES = "templates/site"
@@ -66,21 +66,21 @@ class Renderer:
         }
 
     def add_globals(self, **values: Any) -> None:
-        """Let all templates know some values."""
+        """Make these values available in all templates."""
         self.environment.globals |= values
 
     def set_index(self, index: dict[str, Any]) -> None:
-        """Let the script of each page know what data there are."""
+        """Make the index of the data available to the script of each page."""
         self.environment.globals["index"] = printable_data(index)
 
     @staticmethod
     def task_slug(task: str) -> str:
-        """Return the name of the page of a task."""
+        """Return the page name of a task."""
         return slug(task)
 
     @staticmethod
     def subtask_slug(task: str, subtask: str) -> str:
-        """Return the name of the page of a subtask, which other tasks may have too."""
+        """Return the page name of a subtask, which may also exist in other tasks."""
         return slug(f"{task} {subtask}", task, subtask)
 
     def write_assets(self, place: Path) -> None:
@@ -95,7 +95,7 @@ class Renderer:
         write_text(path, printable(page.render(root=depth, page_name=template, **values)))
 
     def write_parts(self, path: Path, template: str, rows: Sequence[Any], **values: Any) -> None:
-        """Write a page about a long table, and further pages with its rows from `PER_PAGE` on."""
+        """Write the page of a long table, and further pages after every `PER_PAGE` rows."""
         parts = parts_of(rows, PER_PAGE)
         names = [path.name] + [f"{path.stem}-{number}.html" for number in range(2, len(parts) + 1)]
         for number, (name, part) in enumerate(zip(names, parts, strict=True), start=1):
@@ -115,7 +115,7 @@ _AT_TOP = frozenset({"index.html", "records.html", "samples.html"})
 
 
 def parts_of(rows: Sequence[_Row], size: int) -> list[Sequence[_Row]]:
-    """Cut rows into parts of at most `size`; no rows are one part.
+    """Split rows into parts of at most `size`; an empty list is one part.
 
     >>> parts_of([1, 2, 3], 2), parts_of([], 2)
     ([[1, 2], [3]], [[]])
@@ -130,10 +130,10 @@ def _source(name: str) -> str:
 
 
 def _tops(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[float, dict[str, Any]]]]:
-    """Return the samples that an arm slows down most, and those with most to gain.
+    """Return the samples that an arm slows down most, and the samples with most to gain.
 
-    `slower` by the speedup, `roofline` by the share of the device's peak rates, `beaten` by how
-    many times faster the best other arm is.
+    `slower` is sorted by speedup, `roofline` by the share of the device's peak rates, and `beaten`
+    by how many times faster the best other arm is.
     """
     right = [r for r in rows if r["verdict"] in (Verdict.FASTER, Verdict.EVEN, Verdict.SLOWER)]
     slower = [(r["speedup"], r) for r in right if r["verdict"] is Verdict.SLOWER]
@@ -147,7 +147,7 @@ def _tops(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[float, dict[st
 
 
 def _times_of(rows: Sequence[dict[str, Any]]) -> list[tuple[str, Sequence[float]]]:
-    """Return the quantiles of times to be drawn: eager of the first record, then each arm."""
+    """Return the time quantiles to draw: eager of the first record, then each arm."""
     timed = [row for row in rows if row["candidate_ms"] is not None]
     found = [(row["arm"].name, row["candidate_quantiles"]) for row in timed]
     eager = [("eager", row["baseline_quantiles"]) for row in timed[:1] if row["baseline_ms"]]
@@ -155,7 +155,7 @@ def _times_of(rows: Sequence[dict[str, Any]]) -> list[tuple[str, Sequence[float]
 
 
 def _significant(value: float | None) -> str:
-    """Print a number to three digits.
+    """Format a number with three significant digits.
 
     >>> _significant(1234.5), _significant(0.012345), _significant(None)
     ('1,234', '0.0123', '')
@@ -184,7 +184,7 @@ def _count(value: int | None) -> str:
 
 
 def _bytes(value: int | None) -> str:
-    """Print a size.
+    """Format a size in bytes.
 
     >>> _bytes(3 * 2**20), _bytes(None)
     ('3 MiB', '')
@@ -198,7 +198,7 @@ def _bytes(value: int | None) -> str:
 
 
 def _css(verdict: Verdict) -> str:
-    """Return the class of the style sheet for a verdict."""
+    """Return the CSS class of a verdict."""
     return str(verdict).replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the graphs that records are about, where a dataset still holds these graphs."""
+"""Pictures of the graphs in records, for graphs that are still in a dataset."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MAX_BOXES = 32
 def write_pictures(
     samples: Iterable[SampleRecords], dataset: str | os.PathLike[str], directory: Path
 ) -> Mapping[str, str]:
-    """Draw the samples that `dataset` holds and return the names of the files by their ids.
+    """Draw the samples that are in `dataset` and return the file names by sample id.
 
-    A graph is drawn only where its structure is that of the records, if they tell it. One that
-    cannot be drawn is left out: a page of records is worth having without.
+    A graph is drawn only if its structure hash equals the recorded hash, if there is one. Graphs
+    that cannot be drawn are skipped, because their pages are useful without a picture.
 
     Raises:
-        DatasetNotFoundError: there is no such dataset.
+        DatasetNotFoundError: The dataset does not exist.
     """
     wanted = {sample.id: sample for sample in samples}
     written: dict[str, str] = {}

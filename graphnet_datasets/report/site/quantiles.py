@@ -15,9 +15,9 @@ Floats = npt.NDArray[np.float64]
 
 
 def quantiles(lists: pa.ChunkedArray) -> Floats:
-    """Return the `SHARES` quantiles of each list, (lists, 5), NaN for an empty or missing one.
+    """Return the `SHARES` quantiles of each list, (lists, 5); NaN for empty or missing lists.
 
-    Between two values lies the line from one to the other, as in `numpy.quantile`.
+    Values are interpolated linearly, as in `numpy.quantile`.
 
     >>> quantiles(pa.chunked_array([[[3.0, 1.0, 2.0], None, []]]))[:, 2].tolist()
     [2.0, nan, nan]

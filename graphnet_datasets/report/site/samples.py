@@ -1,4 +1,4 @@
-"""What the site says of one sample: its records under all arms, the best first."""
+"""The site's data about one sample: its records under all arms, the best first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RIGHT = (Verdict.FASTER, Verdict.EVEN, Verdict.SLOWER)
 
 @dataclasses.dataclass(frozen=True)
 class SampleRecords:
-    """The records of one sample; `number` is its place among the site's samples."""
+    """The records of one sample; `number` is its index among the site's samples."""
 
     id: str
     slug: str
@@ -26,17 +26,17 @@ class SampleRecords:
 
     @property
     def task(self) -> str:
-        """The task, of the first record that tells it."""
+        """The task from the first record that has it."""
         return self.rows[0]["task"]
 
     @property
     def subtask(self) -> str:
-        """The subtask, of the first record that tells it, "" where none does."""
+        """The subtask from the first record that has it, or ""."""
         return self.facts["subtask"] or ""
 
     @functools.cached_property
     def facts(self) -> dict[str, Any]:
-        """What the records tell of the sample itself."""
+        """The recorded facts about the sample itself."""
         names = (
             *("task", "subtask", "framework", "source", "num_ops", "family", "structure_hash"),
             "dataset",
@@ -48,18 +48,18 @@ class SampleRecords:
 
     @functools.cached_property
     def best(self) -> dict[str, Any] | None:
-        """The record with the largest speedup among the right ones."""
+        """The record with the largest speedup among the right records."""
         first = self.rows[0]
         return first if first["verdict"] in _RIGHT else None
 
     @functools.cached_property
     def counts(self) -> Counter[Verdict]:
-        """How many records have each verdict."""
+        """The number of records of each verdict."""
         return Counter(row["verdict"] for row in self.rows)
 
 
 def group_by_sample(arms: Iterable[Arm]) -> list[SampleRecords]:
-    """Return the samples of all arms, sorted by their ids, and note in each row its sample."""
+    """Group all arms' records by sample, sorted by id, and store the sample in each row."""
     found: dict[str, list[dict[str, Any]]] = {}
     for arm in arms:
         for row in arm.rows:
@@ -76,7 +76,8 @@ def group_by_sample(arms: Iterable[Arm]) -> list[SampleRecords]:
 def beside_best(row: dict[str, Any]) -> float | None:
     """Return how many times faster the best right compiler on the same device is, or None.
 
-    Speedups over the same baseline are compared, since times of different days are not the same.
+    This compares speedups over the same baseline, because times from different days are not
+    comparable.
     """
     best = row["sample"].best
     if best is None or row["speedup"] is None or best is row or best["device"] != row["device"]:

@@ -1,4 +1,4 @@
-"""The site as a whole: which pages there are, and that it appears complete or not at all."""
+"""The complete site: its pages, written atomically."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from .pictures import write_pictures
 from .samples import SampleRecords, group_by_sample
 
 MARK = "graphnet-site.txt"
-"""The file by which a directory is known for a site that may be replaced."""
+"""The file that marks a directory as a site, which may be replaced."""
 PER_CHUNK = 20_000
-"""Records in a file of data, so that a page that needs few loads few."""
+"""Records per data file, so that a page loads only a few of them."""
 
 
 @raises_only(ScoreError)
@@ -140,7 +140,7 @@ FIGURES = (
     "speedup", "speedup_low", "speedup_high", "baseline_ms", "candidate_ms", "min_t",
     "compile_time_s",
 )  # fmt: skip
-"""Columns of numbers that `site.js` reads from the data of an arm."""
+"""Numeric columns of an arm's data that `site.js` reads."""
 
 
 def _write_data(directory: Path, arms: list[Arm], samples: list[SampleRecords]) -> None:
@@ -168,7 +168,7 @@ def _write_data(directory: Path, arms: list[Arm], samples: list[SampleRecords]) 
 
 
 def _index(arms: list[Arm], samples: list[SampleRecords]) -> dict[str, Any]:
-    """Return what the script of the pages has to know before it loads anything."""
+    """Return the index that the script of the pages needs before it loads data."""
     return {
         "verdicts": [str(each) for each in Verdict],
         "tasks": sorted({sample.task for sample in samples}),
@@ -200,7 +200,7 @@ def _counts(arms: list[Arm]) -> dict[str, Any]:
 
 
 def _score_range(arms: list[Arm]) -> tuple[float, float]:
-    """Return what the bars beside the scores span."""
+    """Return the range of the bars beside the scores."""
     values = [
         row[name]
         for arm in arms
@@ -224,13 +224,13 @@ def _environments(arms: list[Arm]) -> Iterator[tuple[str, str, int]]:
 
 
 def _place(arm: Arm) -> tuple[float, str]:
-    """Sort arms by their score, those without one last."""
+    """Sort key of arms: by score, arms without a score last."""
     score = None if arm.scores is None else arm.scores["S"].at(TOLERANCE)["S"]
     return (0.0 if score is None else -score, arm.name)
 
 
 def _with_different_names(arms: list[Arm]) -> list[Arm]:
-    """Tell the pages of records of one arm apart, as those of two machines, by their names."""
+    """Distinguish arms of the same name, such as those of two machines, by their names."""
     count = Counter(arm.slug for arm in arms)
     for index, arm in enumerate(arms):
         if count[arm.slug] > 1:
@@ -242,7 +242,7 @@ def _with_different_names(arms: list[Arm]) -> list[Arm]:
 
 @contextlib.contextmanager
 def _replaced_site(out: Path) -> Iterator[Path]:
-    """Give a directory that takes the place of an older site, or of nothing, in the end."""
+    """Yield a directory that finally replaces an older site, or becomes a new one."""
     if out.exists() and not out.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(out))
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
