@@ -132,7 +132,7 @@ class Workload:
         }
 
     def note_writes(self) -> None:
-        """Call the module once and record what it writes to.
+        """Call the module once and record the tensors it writes to.
 
         Writes are detected by checksums: torch's version counter misses some operators, such as
         batch_norm with its running statistics.

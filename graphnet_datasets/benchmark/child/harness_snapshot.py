@@ -26,7 +26,7 @@ _LENT: Mapping[Any, tuple[str, ...]] = {
     random: ("Random",),
     statistics: ("median",),
 }
-"""What the harness uses of Python's library between a call and the report of its time."""
+"""The library functions that the harness uses between a call and the report of its time."""
 
 _Place = tuple[str, str]
 _Parts = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The fork server of a framework: imports what every job needs, then forks a process per job."""
+"""The fork server of a framework, which imports common modules and forks a process per job."""
 
 import contextlib
 import json

@@ -113,7 +113,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     snapshot.hold(workload, baseline, runtime, clock, reporter)
 
     def lay_out() -> None:
-        """Do what is done before each timed call."""
+        """Prepare inputs as before each timed call."""
         baseline.prepare(draw_set(num_sets))
         snapshot.find_changed()
 

@@ -1,1 +1,1 @@
-"""Where the samples of a run are run: on this machine's devices or on a Ray cluster."""
+"""Executors that run the samples of a run on local devices or on a Ray cluster."""

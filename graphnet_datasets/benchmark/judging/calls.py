@@ -155,16 +155,16 @@ def constant_t(first: Output, later: Sequence[Output]) -> float | None:
     >>> constant_t(first, [first]), constant_t(first, [first, other])
     (-inf, 0.0)
     """
-    found = []
-    for each in later:
+    thresholds = []
+    for output in later:
         elements = first.elements
-        if each.shape != first.shape:
-            found.append(math.inf)
+        if output.shape != first.shape:
+            thresholds.append(math.inf)
             continue
-        if each.part is not None:
-            elements = elements.reshape(-1)[each.part]
-        found.append(_min_t(each, Output(first.dtype, elements)))
-    return max(found) if found else None
+        if output.part is not None:
+            elements = elements.reshape(-1)[output.part]
+        thresholds.append(_min_t(output, Output(first.dtype, elements)))
+    return max(thresholds) if thresholds else None
 
 
 def _min_t(expected: Output, actual: Output) -> float:

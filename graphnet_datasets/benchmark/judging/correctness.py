@@ -282,7 +282,7 @@ def _is_comparable(expected: Output, actual: Output) -> bool:
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def _errors(expected: Output, actual: Output) -> dict[str, Any]:
-    """Return the largest errors over elements finite in both arms, and what differs."""
+    """Return the largest errors over elements finite in both arms, and counts of differences."""
     max_abs_error = max_rel_error = 0.0
     num_different = 0
     is_nonfinite_mismatch = False

@@ -156,8 +156,8 @@ def _read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
         if not isinstance(described, list) or len(described) > MAX_OUTPUTS:
             raise ValueError("the outputs are not described")
         outputs = []
-        for index, each in enumerate(described):
-            dtype, shape = each["dtype"], each["shape"]
+        for index, entry in enumerate(described):
+            dtype, shape = entry["dtype"], entry["shape"]
             if dtype not in STORAGE or not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
                 raise ValueError(f"output {index} has an unknown dtype or shape")
             if not all(type(length) is int and 0 <= length < 2**48 for length in shape):
@@ -167,7 +167,7 @@ def _read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
             elements = _read_array(archive, f"output_{index}.npy")
             if elements.shape != tuple(shape) or elements.dtype != np.dtype(STORAGE[dtype]):
                 raise ValueError(f"output {index} is not as described")
-            if _hash(elements) != each["hash"]:
+            if _hash(elements) != entry["hash"]:
                 raise ValueError(f"output {index} does not have the hash it was written with")
             outputs.append(Output(dtype, elements))
     return run, outputs

@@ -82,7 +82,7 @@ def physical_gpu(device: str) -> str:
     '5'
     """
     index = device.partition(":")[2] or "0"
-    visible = [each.strip() for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    visible = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
     if int(index) < len(visible) and visible[int(index)]:
         return visible[int(index)]
     return index

@@ -51,8 +51,8 @@ def sample_digest(sample: Sample) -> str:
         sample.constraints,
     )  # fmt: skip
     digest.update(repr(fields).encode(errors="surrogatepass"))
-    for each in sample.inputs:
-        digest.update(b"-" if each.data is None else hashlib.blake2b(each.data).digest())
+    for value in sample.inputs:
+        digest.update(b"-" if value.data is None else hashlib.blake2b(value.data).digest())
     return digest.hexdigest()
 
 
@@ -221,9 +221,9 @@ def to_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): to_plain(each) for key, each in value.items()}
+        return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_plain(each) for each in value]
+        return [to_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):
