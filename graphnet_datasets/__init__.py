@@ -1,7 +1,7 @@
 """Real computational graphs as a Hugging Face dataset, and scores for compilers that run them.
 
-Names are imported when they are first used, so that importing the package costs milliseconds and
-brings in neither a framework nor `datasets`.
+Names are imported on first use, so importing the package takes milliseconds and loads neither a
+framework nor `datasets`.
 """
 
 from __future__ import annotations

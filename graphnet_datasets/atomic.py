@@ -1,7 +1,7 @@
-"""Files and directories that appear under their names whole or not at all.
+"""Atomic writing of files and directories.
 
-What is written goes beside its place first, under a name that begins with a dot and that no other
-writer has, and is renamed when it is complete. Whoever looks meanwhile finds what was there before.
+New content is written to a temporary neighbour whose name begins with a dot and is unique to the
+writer, and is renamed when it is complete. Readers see the old content until then.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _SUFFIX = ".tmp"
 
 @contextlib.contextmanager
 def replaced(path: str | os.PathLike[str], *, is_durable: bool = False) -> Iterator[Path]:
-    """Give a path to write to, which takes the place of `path` when the block ends.
+    """Yield a temporary path that replaces `path` when the block ends.
 
-    Where the block raises nothing is left. With `is_durable` the file and its name have reached the
-    disk when the block is left. The directory has to exist.
+    If the block raises, the temporary file is removed. With `is_durable`, the file and its name
+    have reached the disk when the block ends. The directory must exist.
 
     Raises:
         OSError: the file cannot be written; it names `path`, not the path that was given.
@@ -58,7 +58,7 @@ def replaced(path: str | os.PathLike[str], *, is_durable: bool = False) -> Itera
 def write_bytes(
     path: str | os.PathLike[str], data: bytes | memoryview, *, is_durable: bool = False
 ) -> Path:
-    """Write a file whole or not at all and return its path (see `replaced`).
+    """Write a file atomically and return its path (see `replaced`).
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_bytes(f"{folder}/a.bin", b"all").read_bytes()
@@ -70,7 +70,7 @@ def write_bytes(
 
 
 def write_inside(root: Path, name: str, content: bytes) -> Path:
-    """Write `root / name` whole or not at all; no link below `root` is followed or replaced.
+    """Write `root / name` atomically, without following or replacing links below `root`.
 
     Raises:
         UnsafePathError: a part of `name` is a symbolic link, or the file is not a regular one.
@@ -94,7 +94,7 @@ def write_inside(root: Path, name: str, content: bytes) -> Path:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a text file in UTF-8, whole or not at all, and return its path (see `replaced`).
+    """Write a UTF-8 text file atomically and return its path (see `replaced`).
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_text(f"{folder}/a.txt", "all").read_text()
@@ -104,7 +104,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def is_abandoned(place: Path) -> bool:
-    """Tell whether a file that `replaced` gave was left by a process that does not live any more.
+    """Return whether a temporary file of `replaced` was left by a process that has ended.
 
     >>> is_abandoned(Path(f".a.txt.{os.getpid()}.0a1b2c3d.tmp"))
     False
@@ -118,10 +118,10 @@ def is_abandoned(place: Path) -> bool:
 
 @contextlib.contextmanager
 def temporary_directory(prefix: str = "graphnet-") -> Iterator[Path]:
-    """Make a temporary directory that is gone after the block, however this process ends.
+    """Yield a temporary directory that is removed after the block, even if this process is killed.
 
-    A shell waits for the end of a pipe, which closes with this process, and removes the directory
-    then: after SIGTERM and SIGKILL too.
+    A shell waits for the end of a pipe, which closes with this process, and then removes the
+    directory: also after SIGTERM and SIGKILL.
 
     >>> with temporary_directory() as place:
     ...     _ = (place / "a.txt").write_text("a")
@@ -151,10 +151,10 @@ def temporary_directory(prefix: str = "graphnet-") -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a path to make a directory at, which takes the place of `path` when the block ends.
+    """Yield a temporary path for a new directory, which moves to `path` when the block ends.
 
-    Where the block raises nothing is left. Directories above are made; at `path` may stand an empty
-    directory, or nothing.
+    If the block raises, the temporary directory is removed. Parent directories are created; `path`
+    must be missing or an empty directory.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with new_directory(f"{folder}/a") as place:
@@ -174,9 +174,9 @@ def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replaced_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new directory that takes the place of the one at `path` when the block ends.
+    """Yield a new directory that replaces the one at `path` when the block ends.
 
-    Where the block raises, what was there before stays as it was.
+    If the block raises, the old directory remains unchanged.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for text in ("first", "second"):

@@ -1,7 +1,7 @@
-"""Python's garbage collector during work that makes many objects and leaves hardly any garbage.
+"""Control of Python's garbage collector during work that creates many objects but little garbage.
 
-To import torch is such work, and so is making a graph: a tenth to a third of the time of either
-goes into looking through what is there to stay.
+Importing torch and building a graph are such work: the collector would take a tenth to a third of
+their time to examine objects that all survive.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import threading
 from collections.abc import Iterator
 
 SELDOM = (50_000, 50, 1000)
-"""Thresholds during such work: garbage stays bounded, and what a framework holds is not gone
-through again for each few hundred operators."""
+"""Thresholds during such work. Garbage stays limited, and the framework's objects are not examined
+again for every few hundred operators.
+"""
 
 _lock = threading.Lock()
 _usual = (0, 0, 0)
-"""What to go back to, once no thread is inside any more."""
+"""The thresholds to restore when no thread is inside a context."""
 _num_seldom = 0
 _num_resting = 0
 
 
 @contextlib.contextmanager
 def collecting_seldom() -> Iterator[None]:
-    """Have the collector run a hundredth as often; where it is off, or slower already, it stays so.
+    """Make the collector run a hundredth as often, unless it is disabled or already slower.
 
     >>> with collecting_seldom():
     ...     gc.get_threshold()[0] >= 50000
@@ -39,10 +40,10 @@ def collecting_seldom() -> Iterator[None]:
 
 @contextlib.contextmanager
 def not_collecting() -> Iterator[None]:
-    """Have the collector rest while packages are imported, for they make hardly any garbage.
+    """Pause the collector during imports, which produce almost no garbage.
 
-    What was made is counted as old afterwards: as young it would be gone through all at once when
-    the next object is made.
+    The new objects count as old afterwards. As young objects, they would all be examined at the
+    next allocation.
 
     >>> with not_collecting():
     ...     gc.get_threshold()[0]
@@ -62,13 +63,13 @@ def _change(*, seldom: int = 0, resting: int = 0) -> None:
             _usual = gc.get_threshold()
         _num_seldom += seldom
         _num_resting += resting
-        if not _usual[0]:  # it is off, and stays so
+        if not _usual[0]:  # disabled: keep it so
             return
         if _num_resting:
             gc.set_threshold(0, *_usual[1:])
             return
         is_much = gc.get_count()[0] >= SELDOM[0]
-        # The second question takes as long as there is much frozen, as in a job of a fork server.
+        # Counting frozen objects is slow if there are many, as in a job of a fork server.
         if resting and is_much and not gc.get_freeze_count():
             gc.freeze()  # all objects, of any age, …
             gc.unfreeze()  # … which makes them old without a look at one of them

@@ -1,4 +1,4 @@
-"""Credentials in URLs: found in any text, so that none of them stands in a message."""
+"""Removal of credentials in URLs from messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HIDDEN = "***"
 
 _END = r"\s`'\"<>"
 _WITH_PASSWORD = re.compile(rf"(?<=://)[^{_END}]*:[^{_END}]*(?=@)")
-"""Up to the last `@`: people paste passwords that hold `/`, `#` or `@` as they are."""
+"""Matches up to the last `@`, because pasted passwords may contain `/`, `#` or `@` unescaped."""
 _WITH_USER = re.compile(rf"(?<=://)[^/?#{_END}]+(?=@)")
 _IN_QUERY = re.compile(
     r"(?i)((?:[?&;#]|%3f|%26)[^=&;\s]*?"
@@ -19,14 +19,14 @@ _IN_QUERY = re.compile(
 )
 _SECRET_OPTION = re.compile(r"(?i)secret|token|passw|pwd|key|credential|auth|sas|user")
 _MIN_SECRET_LENGTH = 4
-"""Shorter values stand in too many words to be replaced."""
+"""Shorter values occur in too many ordinary words to be replaced."""
 
 
 def hide_credentials(text: str) -> str:
-    """Return a text in which `***` stands for the credentials of every URL in it.
+    """Replace the credentials of every URL in a text by `***`.
 
-    Those are user and password before the host, and the values of query parameters whose names
-    speak of tokens, keys or signatures.
+    Credentials are the user and password before the host, and the values of query parameters whose
+    names suggest tokens, keys or signatures.
 
     >>> hide_credentials("`s3://me:pass/word@bucket/cv?X-Amz-Signature=abc&part=2` is not there.")
     '`s3://***@bucket/cv?X-Amz-Signature=***&part=2` is not there.'
@@ -39,9 +39,9 @@ def hide_credentials(text: str) -> str:
 
 
 def hide_parts(text: str, url: str) -> str:
-    """Return a text in which `***` stands for what `hide_credentials` hides in a URL.
+    """Replace the credentials of a URL by `***` wherever they occur in a text.
 
-    A file system may quote a part of its URL alone, or build another address with it.
+    A file system may quote part of its URL, or build another address from it.
 
     >>> hide_parts("no repository tiger", "github://me:tiger@main/x")
     'no repository ***'
@@ -57,7 +57,7 @@ def hide_parts(text: str, url: str) -> str:
 
 
 def hide_options(text: str, options: Mapping[str, Any]) -> str:
-    """Return a text in which `***` stands for the secret values of a file system's options.
+    """Replace the secret values of a file system's options by `***` in a text.
 
     >>> hide_options("no user 'tiger'", {"client_kwargs": {"aws_secret_access_key": "tiger"}})
     "no user '***'"

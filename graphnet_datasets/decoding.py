@@ -1,8 +1,8 @@
-"""Limit on what files of others become in memory, checked on declared sizes before decoding.
+"""Memory limit for decoding untrusted files, checked on declared sizes before decoding.
 
-A few kilobytes of Parquet, `.npz` or JSON can stand for gigabytes. Every reader of such files asks
-here first. The limit is `DEFAULT_BYTES` for one file; the environment variable
-`GRAPHNET_DATASETS_MAX_DECODED_BYTES` sets another one.
+A few kilobytes of Parquet, `.npz` or JSON can decode to gigabytes, so every reader of such files
+checks the size here first. The limit per file is `DEFAULT_BYTES`, or the value of the environment
+variable `GRAPHNET_DATASETS_MAX_DECODED_BYTES`.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ if TYPE_CHECKING:
 VARIABLE = "GRAPHNET_DATASETS_MAX_DECODED_BYTES"
 DEFAULT_BYTES = 2**30
 BYTES_PER_VALUE = 16
-"""Bytes that are counted for a value of a Parquet column beside its content: offsets of Arrow, and
-part of the object that Python makes of it."""
+"""Estimated bytes per value of a Parquet column besides its content: Arrow's offsets and part of
+the Python object.
+"""
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 _MAX_HEADER_BYTES = 2**16
 _BYTES_PER_JSON_BYTE = 24
-"""Memory that Python takes for a byte of JSON at most: 64 bytes and a pointer for `{},`."""
+"""Maximum memory of Python per byte of JSON: 64 bytes and a pointer for `{},`."""
 
 _BYTES_PER_FOOTER_BYTE = 20
-"""Memory that Arrow takes for a byte of a footer, rounded up."""
+"""Memory of Arrow per byte of a footer, rounded up."""
 
 _COPIES = "DELTA_BYTE_ARRAY"
-"""An encoding whose values repeat the beginning of the value before."""
+"""An encoding in which values share a prefix with the previous value."""
 
 
 def decoded_limit() -> int:
-    """Return the bytes that one file may take when it is decoded.
+    """Return the maximum decoded size of one file in bytes.
 
     Raises:
-        DecodedSizeError: the environment variable is not a positive integer.
+        DecodedSizeError: The environment variable is not a positive integer.
     """
     text = os.environ.get(VARIABLE, "")
     if not text:
@@ -58,10 +59,10 @@ def decoded_limit() -> int:
 
 
 def check_decoded_size(num_bytes: int, name: object) -> None:
-    """Raise unless a file may take so many bytes when it is decoded.
+    """Check that a decoded size is within the limit.
 
     Raises:
-        DecodedSizeError: they exceed the limit.
+        DecodedSizeError: The size exceeds the limit.
     """
     limit = decoded_limit()
     if num_bytes > limit:
@@ -75,11 +76,11 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file of limited size.
 
     Raises:
-        DecodedSizeError: it is larger than the limit.
-        OSError: it cannot be read.
+        DecodedSizeError: The file is larger than the limit.
+        OSError: The file cannot be read.
     """
     limit = decoded_limit()
-    # Opening a pipe that nobody writes to must not block.
+    # Without O_NONBLOCK, opening a pipe that has no writer would block.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         file = os.fdopen(descriptor, "rb")
@@ -152,12 +153,11 @@ def check_parquet(
     *,
     is_remote: bool = False,
 ) -> None:
-    """Raise unless the columns of a Parquet file fit into the limit once they are decoded.
+    """Check that the decoded columns of a Parquet file fit within the limit.
 
-    `source` is a path or an open file. The sizes are those that the headers of its pages declare,
-    since Arrow allocates these. Headers lack the size of strings in a dictionary, so the columns
-    concerned are decoded as indices and counted. Of a file that `is_remote` only the footer is
-    read, which may lie.
+    `source` is a path or an open file. The check uses the sizes declared in page headers, which
+    Arrow allocates. Headers omit the size of strings in dictionaries, so such columns are decoded
+    as indices and counted. For `is_remote` files, only the footer is read, which may be wrong.
 
     Raises:
         DecodedSizeError: They do not fit, or the footer declares another number of values.
@@ -248,7 +248,7 @@ def _chunk_sizes(file: BinaryIO, column: Any, num_rows: int, name: object) -> Ch
 
 
 def _dictionary_bytes(source: Any, paths: list[str], num_groups: int) -> Iterator[int]:
-    """Yield the bytes that strings in dictionaries take once they are repeated."""
+    """Yield the expanded sizes in bytes of strings that are stored in dictionaries."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source, read_dictionary=paths) as file:

@@ -1,8 +1,8 @@
 """The exceptions of this library.
 
-Every error that bad input can cause derives from `GraphNetError` and, where Python has a
-builtin that callers would expect, from that too. A message is one or more whole sentences: what
-happened, where, and what to do about it.
+Every error caused by bad input derives from `GraphNetError` and, if callers would expect a builtin
+exception, from that as well. A message consists of whole sentences: what happened, where, and what
+to do about it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _PACKAGE = Path(__file__).parent
 
 
 class GraphNetError(Exception):
-    """Base of all errors that this library raises on purpose.
+    """Base class of all errors that this library raises deliberately.
 
-    In a message the credentials of URLs are hidden, control characters are escaped, and the
-    embedded dataset is called by its name rather than by its path.
+    Messages hide the credentials of URLs, escape control characters, and refer to the embedded
+    dataset by name instead of path.
 
     >>> raise GraphNetError("`s3://me:secret@bucket` is not there.")
     Traceback (most recent call last):
@@ -49,7 +49,7 @@ class SymbolError(SampleError):
 
 
 class SourceError(SampleError):
-    """A GraphNet source file holds something that is not a straight-line graph."""
+    """A GraphNet source file contains code other than a straight-line graph."""
 
 
 class SchemaError(GraphNetError, ValueError):
@@ -61,7 +61,7 @@ class DecodedSizeError(SchemaError):
 
 
 class FormatVersionError(SchemaError):
-    """A table was written in another format version than the one this library reads."""
+    """The format version of a table differs from the version that this library reads."""
 
 
 UNKNOWN_ADVICE = (
@@ -75,17 +75,17 @@ class UnknownOperatorError(SampleError, LookupError):
 
 
 class UnknownFrameworkError(GraphNetError, LookupError):
-    """There is no framework of that name, or it does not offer what is asked of it."""
+    """A framework does not exist or does not support the requested function."""
 
 
 class MaterializeError(GraphNetError, RuntimeError):
-    """A sample cannot be turned into something that runs."""
+    """A sample cannot be converted to a runnable module."""
 
 
 class CalibrationError(GraphNetError, RuntimeError):
-    """A sample cannot be calibrated or observed, since its graph does not run on its inputs.
+    """A sample cannot be calibrated or observed, because its graph does not run on its inputs.
 
-    `operator` is the target of the operator that fails.
+    `operator` is the target of the failing operator.
     """
 
     def __init__(self, message: str, *, operator: str = "") -> None:
@@ -94,7 +94,7 @@ class CalibrationError(GraphNetError, RuntimeError):
 
 
 class UntrustedCodeError(MaterializeError):
-    """Data brings or names code that the caller has not allowed to run, or that was changed."""
+    """Data contains or names code that the caller has not allowed to run, or that was changed."""
 
 
 class MemoryLimitError(MaterializeError, MemoryError):
@@ -106,14 +106,14 @@ class TimeLimitError(MaterializeError, TimeoutError):
 
 
 class UncheckedOperatorError(MaterializeError):
-    """A sample calls an operator whose kernel trusts its operands, which nobody has allowed."""
+    """A sample calls an operator whose kernel does not validate operands, without permission."""
 
 
 class TransformError(SampleError):
-    """A sample cannot be made into another one.
+    """A sample cannot be transformed.
 
-    `operator` is the target of the operator that stands in the way, "" where none does; `reason` is
-    the same for all samples that are refused for it, so that refusals can be counted by it.
+    `operator` is the target of the operator that prevents it, or "". `reason` is the same for all
+    samples rejected for the same cause, so rejections can be counted by it.
 
     >>> error = TransformError("`a` overflows at 3.", operator="torch.exp", reason="it overflows")
     >>> str(error), error.operator, error.reason
@@ -127,7 +127,7 @@ class TransformError(SampleError):
 
 
 class GradientError(TransformError):
-    """The gradients of a sample cannot be made into a graph, or are not what autograd computes."""
+    """The gradients of a sample cannot be expressed as a graph, or differ from autograd's."""
 
 
 class TranslationError(SampleError):
@@ -143,7 +143,7 @@ class DiskError(GraphNetError, OSError):
 
 
 def cannot_write(path: object, error: OSError) -> DiskError:
-    """Return the error for a file or directory that the system did not let us write.
+    """Return the error for a file or directory that cannot be written.
 
     >>> import errno
     >>> str(cannot_write("a.parquet", OSError(errno.ENOSPC, "No space left on device")))[:62]
@@ -164,19 +164,19 @@ def cannot_write(path: object, error: OSError) -> DiskError:
 
 
 class UnsafePathError(GraphNetError, ValueError):
-    """A name that came from data leads outside the directory that it belongs to."""
+    """A name from data leads outside its directory."""
 
 
 class DatasetNotFoundError(GraphNetError, FileNotFoundError):
-    """There is no dataset, config, split or sample under the given name."""
+    """No dataset, config, split or sample exists with this name."""
 
 
 class DatasetExistsError(GraphNetError, FileExistsError):
-    """There is something already where a dataset would be written."""
+    """The destination of a dataset already exists."""
 
 
 class PushError(GraphNetError, RuntimeError):
-    """Samples or run records cannot be added to a repository; it is as it was."""
+    """Samples or run records cannot be added to a repository, which was not changed."""
 
 
 class MissingExtraError(GraphNetError, ImportError):
@@ -204,7 +204,7 @@ class CompilerUnavailableError(CompilerError, RuntimeError):
 
 
 class FixedInputError(CompilerError, ValueError):
-    """Compiled code was called with a size or number that it does not take."""
+    """Compiled code was called with a size or number that it does not support."""
 
 
 class TensorComprehensionError(GraphNetError, ValueError):
@@ -220,19 +220,19 @@ class RangeInferenceError(TensorComprehensionError):
 
 
 class KernelInputError(TensorComprehensionError):
-    """What a tensor comprehension is called with does not fit: number, type, rank, size, stride."""
+    """An argument of a tensor comprehension has the wrong number, type, rank, size or stride."""
 
 
 class KernelCompileError(TensorComprehensionError, RuntimeError):
-    """Generated code cannot be compiled or loaded: no compiler, a limit, or a wrong flag."""
+    """Generated code cannot be compiled or loaded: no compiler, a limit, or an invalid flag."""
 
 
 class SchedulingLimitError(KernelCompileError):
-    """The dependences of a tensor comprehension would take too long to find or to check."""
+    """Finding or checking the dependences of a tensor comprehension would take too long."""
 
 
 class IllegalScheduleError(TensorComprehensionError):
-    """A schedule would execute a statement before another whose result it needs."""
+    """A schedule would execute a statement before a statement that it depends on."""
 
 
 class RunError(GraphNetError, RuntimeError):
@@ -244,23 +244,23 @@ class IsolatedCallError(RunError):
 
 
 class BisectionError(RunError):
-    """A failure of a compiler cannot be bisected: there is none, or the graph fails by itself."""
+    """A compiler failure cannot be bisected: it does not occur, or eager also fails."""
 
 
 class TuningError(GraphNetError, ValueError):
-    """A task, candidate, record, state or budget of a tuning run is not what it has to be."""
+    """A task, candidate, record, state or budget of a tuning run is invalid."""
 
 
 class UnverifiedProgramError(UntrustedCodeError, TuningError):
-    """A workload, trace or target holds something that is not on the allow-list of the verifier."""
+    """A workload, trace or target contains an item that the verifier's allow-list lacks."""
 
 
 class ReplayError(TuningError, LookupError):
-    """A candidate was proposed that the pool of records has no measurement of."""
+    """A proposed candidate has no measurement in the pool of records."""
 
 
 class UnknownTunerError(TuningError):
-    """There is no tuner or allocator of that name, or it cannot be imported."""
+    """A tuner or allocator does not exist or cannot be imported."""
 
 
 class ScoreError(GraphNetError, ValueError):
