@@ -34,12 +34,13 @@ DRAWS_VERSION = 5
 """Version of the random draws. Within a version, the same sample, seed and mode give the same
 elements.
 
-1: running variances from a noncentral chi-square, integers uniform within their range. 2:
-log-normal variances, integers and masks by role, mode `fresh`. Other tensors (normally distributed
-weights, stored elements) are as in 1. 3: ordered box corners (`find_boxes`). All else is as in 2.
+1: running variances from a noncentral chi-square, integers uniform within their range.
+2: log-normal variances, integers and masks by role, mode `fresh`. Other tensors (normally
+distributed weights, stored elements) are as in 1.
+3: ordered box corners (`find_boxes`). All else is as in 2.
 4: normal tensors with at least 262,144 elements, except float64, are drawn from a scaled block,
-which changes their last bits. All else is as in 3. 5: ordered corners of integer boxes, and sorted
-offsets (`find_offsets`). All else is as in 4.
+which changes their last bits. All else is as in 3.
+5: ordered corners of integer boxes, and sorted offsets (`find_offsets`). All else is as in 4.
 """
 
 

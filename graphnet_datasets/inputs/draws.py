@@ -1,19 +1,17 @@
-"""Precomputed blocks of random normals and bits, and the addressing by which tensors are read from
-them.
+"""Precomputed blocks of random normals and bits, from which tensors are read.
 
 Drawing a normal takes about 20 ns; reading one from a cached block takes less than 1 ns. A block of
 `BLOCK_SIZE` normals is therefore computed once per process. Element i of a tensor is the sum of two
 entries (a sum of two normals is a normal), at two addresses determined by the tensor's key and i:
 
 - The tensor is divided into epochs of `BLOCK_SIZE` elements, and an epoch into segments of
-`SEGMENT_SIZE`. Within an
-  epoch, the segments of the block are visited with an odd stride from a starting point, so that
-  every entry is used exactly once as the first and once as the second summand.
+  `SEGMENT_SIZE`. Within an epoch, the segments of the block are visited with an odd stride from a
+  starting point, so that every entry is used exactly once as the first and once as the second
+  summand.
 - The stride and starting point of both summands come from a 64-bit hash of (key, epoch), so there
-is no period
-  below 2**64 epochs. An entry is reused once per epoch of 262,144 elements, each time at another
-  distance and with another partner. The correlation of neighboring epochs is at most 0.5, at one
-  lag per pair of segments; that of a long tensor is about SEGMENT_SIZE / its length.
+  is no period below 2**64 epochs. An entry is reused once per epoch of 262,144 elements, each time
+  at another distance and with another partner. The correlation of neighboring epochs is at most
+  0.5, at one lag per pair of segments; that of a long tensor is about SEGMENT_SIZE / its length.
 
 The block is identical on every machine. It holds the 2**18 quantiles of the normal distribution at
 (i + 1/2) / 2**18, in an order drawn from Philox (whose raw stream NumPy guarantees). The quantiles
