@@ -1,4 +1,4 @@
-"""JSON that strangers wrote, read without an error of Python's."""
+"""Parsing of untrusted JSON without exceptions."""
 
 from __future__ import annotations
 

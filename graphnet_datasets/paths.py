@@ -1,8 +1,8 @@
-"""Names that come from data, and where they may lead: this module decides it for every writer.
+"""Validation of path names that come from data.
 
-A name out of a listing, a README, a row or an archive is a path below the directory that is
-written, whoever wrote the name. `check_name` looks at the text alone, `place_inside` at the links
-on the disk as well, and `folder_name` makes a name that every file system takes.
+A name from a listing, a README, a row or an archive must be a path below the output directory.
+`check_name` validates the text alone, `place_inside` also follows links on the disk, and
+`folder_name` creates a name that every file system supports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import BinaryIO
 from .errors import UnsafePathError
 
 MAX_PART_BYTES = 200
-"""Of 255 that file systems allow for one name; the rest is for the endings of temporary names."""
+"""Of the 255 bytes that file systems allow; the rest is for suffixes of temporary names."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _CONTROL = re.compile("[\x00-\x1f\x7f]")

@@ -1,4 +1,4 @@
-"""Names that somebody may have meant instead of one that does not exist."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 MAX_SUGGESTIONS = 3
 _LEAST_LIKENESS = 0.6
 _BEST_BY = 0.1
-"""Names that are less like it by this much than the best one are hardly meant."""
+"""Names whose similarity is lower than the best one by more than this are not suggested."""
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
-"""Text that is shown: on a terminal, on pages and in pictures.
+"""Escaping of text for terminals, pages and pictures.
 
-Text out of data must not move the cursor, set titles, hide words or turn the reading direction.
+Text from data must not move the cursor, set titles, hide words or change the reading direction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a user's own cache lies: what is slow to find out or to make, and may be lost."""
+"""The user's cache directory for results that are slow to compute and can be recreated."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What this library prints while it works: its logger and the progress bars.
+"""Verbosity of the library: its logger and progress bars.
 
-Everything is logged under the standard logger `graphnet_datasets`, which stays silent below
-WARNING until told otherwise. Progress bars are those of `datasets`: whoever silences them there, or
-sets `HF_DATASETS_DISABLE_PROGRESS_BARS=1`, silences ours.
+The logger `graphnet_datasets` is silent below WARNING by default. Progress bars are those of
+`datasets`: disabling them there, or setting `HF_DATASETS_DISABLE_PROGRESS_BARS=1`, also disables
+those of this library.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def set_verbosity(level: str) -> None:
 
 
 def get_verbosity() -> str:
-    """Return the level from which on this library logs."""
+    """Return the current logging level of this library."""
     return logging.getLevelName(_logger.getEffectiveLevel()).lower()
 
 
@@ -67,7 +67,7 @@ def log_to_stderr() -> None:
 
 
 class _PrintableFormatter(logging.Formatter):
-    """Escapes what a message quotes from data, so that it does not control the terminal."""
+    """Escapes text quoted from data in messages, so that it cannot control the terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(hide_credentials(super().format(record)))
@@ -84,7 +84,7 @@ def import_progress_bars() -> None:
 
 
 def disable_progress_bars() -> None:
-    """Show no progress bars, neither ours nor those of `datasets`."""
+    """Disable the progress bars of this library and of `datasets`."""
     import_progress_bars()
     from datasets.utils import disable_progress_bars
 
@@ -92,7 +92,7 @@ def disable_progress_bars() -> None:
 
 
 def enable_progress_bars() -> None:
-    """Show progress bars again, ours and those of `datasets`."""
+    """Enable the progress bars of this library and of `datasets`."""
     import_progress_bars()
     from datasets.utils import enable_progress_bars
 
@@ -100,7 +100,7 @@ def enable_progress_bars() -> None:
 
 
 def are_progress_bars_disabled() -> bool:
-    """Tell whether progress bars are off."""
+    """Return whether progress bars are disabled."""
     import_progress_bars()
     from datasets.utils import are_progress_bars_disabled
 

@@ -1,7 +1,7 @@
-"""The root of the command line: options that every command shares, and how errors are printed.
+"""The root of the command line: global options and error output.
 
-A command group is a file here with a `typer.Typer` of its own, added below.
-Commands import what they need when they are called, so that `graphnet --help` stays quick.
+A command group is a file here with its own `typer.Typer`, added below. Commands import their
+dependencies when they are called, so that `graphnet --help` stays fast.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _fail(error: Exception) -> NoReturn:
 
 
 def _forget_output() -> None:
-    """Send what is still to be written nowhere: Python writes it out again when it ends."""
+    """Redirect pending output to nowhere, because Python flushes it again on exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -1,4 +1,4 @@
-"""`graphnet bisect`: the few operators of a graph that a compiler fails on."""
+"""`graphnet bisect`: reduces a failing graph to the few operators responsible."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ def _only(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _shown() -> Iterator[Callable[[Progress], None] | None]:
-    """Show how far it is on standard error: a line that is renewed, in a log one a new best."""
+    """Show progress on standard error: an updated line on a terminal, or a line per new best in a
+    log.
+    """
     from ..verbosity import are_progress_bars_disabled
 
     if are_progress_bars_disabled():

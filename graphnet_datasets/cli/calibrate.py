@@ -1,4 +1,4 @@
-"""`graphnet calibrate`: statistics that fit the graphs, written into a dataset's tables."""
+"""`graphnet calibrate`: calibrates the input statistics in a dataset's tables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def run_calibration(
     max_input_gb: float = 2.0,
     max_gflop: float | None = None,
 ) -> bool:
-    """Calibrate the tables at a path, print what was done, and tell whether every graph was."""
+    """Calibrate the tables at a path, print a summary, and return whether every graph succeeded."""
     from ..storage.calibrating import calibrate_tables
 
     places = (path, *path.glob("*/*.parquet")) if path.exists() else ()

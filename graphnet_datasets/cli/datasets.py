@@ -1,4 +1,4 @@
-"""`graphnet list` and `show`: what is in a dataset."""
+"""`graphnet list` and `show`: the contents of a dataset."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BY_IMPORTANCE = (
     *("id", "num_ops", "num_occurrences", "num_families", "num_params", "task", "framework"),
     *("flops", "dtype", "kind", "is_dynamic", "method", "family", "source", "license"),
 )
-"""Where a terminal is too narrow for all columns the last of these are left out."""
+"""If a terminal is too narrow for all columns, the last of these are omitted."""
 NUMBERS = frozenset({"num_ops", "num_params", "flops", "num_occurrences", "num_families"})
 PART_COLUMNS = ("parent_id", "parent_ops", "num_occurrences", "num_families", "splits", "method")
 """What `show` says besides of what was made of another graph."""

@@ -1,4 +1,4 @@
-"""`graphnet device`: how fast this device is at best."""
+"""`graphnet device`: the measured peak rates of this device."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def print_device(
 
 
 def _machine_state(peaks: PeakRates) -> str:
-    """Return in a few words how busy the machine was when the rates were measured."""
+    """Describe briefly how busy the machine was when the rates were measured."""
     if peaks.load is None or peaks.other_cpu_share is None:
         return "by an older version, under an unknown load"
     state = "quiet" if peaks.is_quiet else "busy: the rates may be too low"

@@ -1,7 +1,4 @@
-"""What a disk or a pipe refused, as a sentence that says where and what to do.
-
-And the place of a result: tried before the work begins, and left as it was where that fails.
-"""
+"""Messages for disk and pipe errors, and early checks that results can be written."""
 
 from __future__ import annotations
 
@@ -38,9 +35,9 @@ _REASONS = {
 
 
 def describe_disk_error(error: BaseException) -> str | None:
-    """Return the sentence for an error of the disk, or None where it is about something else.
+    """Return a message for a disk error, or None for other errors.
 
-    Libraries wrap such an error in theirs, so what led to an error is looked at too.
+    Libraries wrap disk errors in their own, so the causes of an error are checked too.
 
     >>> describe_disk_error(IsADirectoryError(errno.EISDIR, "Is a directory", "runs"))
     '`runs` is a directory where a file is needed. Name a file.'
@@ -95,7 +92,7 @@ def new_output(*outputs: Path | str | None) -> Iterator[None]:
 
 
 def _try_to_write(there: Path, out: Path) -> None:
-    """Make a file without a name in the folder that is there already, which leaves no trace."""
+    """Create an unnamed file in the existing folder, which leaves no trace."""
     if there == out and not there.is_dir():
         there = out.parent  # a file is replaced by one that is written beside it
     if not there.is_dir():

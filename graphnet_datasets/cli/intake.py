@@ -1,4 +1,4 @@
-"""What commands take in to add to a repository: tables, dataset directories, samples, records."""
+"""Inputs of commands that add to a repository: tables, datasets, samples, records."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def rows_of(path: Path, table: Table) -> pa.Table:
 
 
 def holds_directories(path: Path) -> bool:
-    """Tell whether a path is a directory with GraphNet samples in it."""
+    """Return whether a path is a directory that contains GraphNet samples."""
     return path.is_dir() and next(path.rglob("graph_net.json"), None) is not None
 
 

@@ -1,4 +1,4 @@
-"""`graphnet kernels`: what a compiler generates for graphs, as a table of texts."""
+"""`graphnet kernels`: collects the code that a compiler generates for graphs."""
 
 from __future__ import annotations
 

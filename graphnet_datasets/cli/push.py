@@ -86,7 +86,7 @@ def _report(pushed: Pushed, repository: str, is_verbose: bool) -> None:
 
 
 def tell_left_out(skipped: Sequence[Skipped], is_verbose: bool) -> None:
-    """Name what was left out, at most `MAX_REASONS` of it unless all is asked for."""
+    """List the skipped items, at most `MAX_REASONS` unless all are requested."""
     left_out = skipped if is_verbose else skipped[:MAX_REASONS]
     for each in left_out:
         echo(f"{each.id}: {each.reason}", err=True)
@@ -95,7 +95,7 @@ def tell_left_out(skipped: Sequence[Skipped], is_verbose: bool) -> None:
 
 
 def tell_unread(failures: Sequence[FolderOutcome], is_verbose: bool) -> None:
-    """Name the sample directories that were not read, and exit if there are any."""
+    """List the sample directories that were not read, and exit if there are any."""
     for each in failures if is_verbose else failures[:MAX_REASONS]:
         echo(f"{each.path}: {each.reason}", err=True)
     if failures:

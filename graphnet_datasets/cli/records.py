@@ -1,4 +1,4 @@
-"""`graphnet records`: records of tuning for other tools, and from them."""
+"""`graphnet records`: conversion of tuning records to and from other tools' formats."""
 
 from __future__ import annotations
 

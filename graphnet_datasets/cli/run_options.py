@@ -1,4 +1,4 @@
-"""The options of `graphnet run`, in groups, and what each group makes of them."""
+"""The option groups of `graphnet run`, and their conversion to settings."""
 
 from __future__ import annotations
 
@@ -242,10 +242,10 @@ class ComparisonOptions(OptionGroup):
 
 
 def timeouts(settings: list[str]) -> dict[str, float]:
-    """Return timeouts by phase, of texts such as `compile=300`.
+    """Parse timeouts of the form `phase=seconds`, such as `compile=300`.
 
     Raises:
-        RunError: a text is none.
+        RunError: A string does not have this form.
     """
     found = {}
     for setting in settings:

@@ -1,4 +1,4 @@
-"""`graphnet select`: few samples that stand for many."""
+"""`graphnet select`: representative subsets of a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `graphnet tc` is given as text: sizes, constants, and random arrays of these sizes."""
+"""Parsing of the arguments of `graphnet tc`: sizes, constants, and random inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def pairs_of(given: list[str] | None) -> dict[str, str]:
-    """Return the words `NAME=VALUE` as name to value."""
+    """Parse `NAME=VALUE` arguments to a mapping."""
     found = {}
     for each in given or ():
         name, sign, value = each.partition("=")
@@ -31,7 +31,7 @@ def _integers(name: str, text: str) -> list[int]:
 
 
 def constants_of(given: list[str] | None) -> dict[str, int]:
-    """Return the words `NAME=INTEGER` as name to number."""
+    """Parse `NAME=INTEGER` arguments to a mapping."""
     found = {}
     for name, text in pairs_of(given).items():
         values = _integers(name, text)

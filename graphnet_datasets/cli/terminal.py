@@ -1,4 +1,4 @@
-"""What every command prints goes through here: nothing out of data controls the terminal."""
+"""Output of all commands, escaped so that data cannot control the terminal."""
 
 from __future__ import annotations
 
