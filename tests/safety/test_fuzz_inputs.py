@@ -89,7 +89,7 @@ def test_an_operator_that_returns_no_tensor_is_our_error() -> None:
         (RecursionError("x"), SampleError),
         (MemoryError(), MemoryLimitError),
         (RuntimeError("can't allocate memory: you tried to allocate 9 bytes"), MemoryLimitError),
-        (PermissionError("x"), DiskError),
+        (PermissionError(13, "x"), DiskError),
     ],
 )
 def test_the_boundary_of_public_functions(cause: Exception, own: type[GraphNetError]) -> None:
