@@ -57,8 +57,9 @@ def test_a_group_has_a_panel_of_its_own_in_the_help() -> None:
 def test_all_options_of_a_run_are_those_of_its_groups_and_a_few_more() -> None:
     names = [field.name for group in GROUPS for field in dataclasses.fields(group)]
     assert len(set(names)) == len(names)
-    taken = list(inspect.signature(run.run_samples).parameters)
-    assert taken == ["names", "out", "again", "device", "executor", "profile", "overlap", *names]
+    parameters = list(inspect.signature(run.run_samples).parameters)
+    others = ["names", "out", "again", "device", "executor", "profile", "strict", "overlap"]
+    assert parameters == [*others, *names]
 
 
 def test_a_default_of_the_command_line_is_that_of_the_library() -> None:
