@@ -22,7 +22,8 @@ def test_a_run_prints_each_of_its_phases(tmp_path: Path) -> None:
     )
     result = CliRunner().invoke(app, command.split())
     assert result.exit_code == 0, result.output
-    title, header, *rows = result.stdout.partition("\n\n")[0].splitlines()
+    start = result.stdout.index("Where the time went")
+    title, header, *rows = result.stdout[start:].partition("\n\n")[0].splitlines()
     assert title == "Where the time went, in seconds:"
     assert header.split() == ["phase", "eager", "torchscript", "all", "share"]
     cells = {row[0]: row[1:] for row in (re.split(r"\s{2,}", line) for line in rows)}

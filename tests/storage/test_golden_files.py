@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-from torch import nn
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
 
 from graphnet_datasets import extract, load_dataset
 from graphnet_datasets.analysis.hashes import signature_hash

@@ -176,8 +176,6 @@ def _dimension_values(
         value = ""
         for part in parts:
             part_value = old.get(part.name, "0")
-            part_value = (
-                f"({part_value})*{part.extent} + {part_value}" if part_value else part_value
-            )
+            value = f"({value})*{part.extent} + {part_value}" if value else part_value
         values[dim] = value or "0"
     return values
