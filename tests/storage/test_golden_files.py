@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
+import torch
+from torch import nn
 
 from graphnet_datasets import extract, load_dataset
 from graphnet_datasets.analysis.hashes import signature_hash
