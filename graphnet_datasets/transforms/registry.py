@@ -286,7 +286,7 @@ def _complete_sizes(options: dict[str, Any]) -> dict[str, Any]:
     if options["count"] < 1 or options["memory_bytes"] < 1:
         raise TransformError(
             f"`count` and `memory_bytes` must be at least 1, got {options['count']} and "
-            "{options['memory_bytes']}."
+            f"{options['memory_bytes']}."
         )
     return options
 
