@@ -94,7 +94,7 @@ class Compiler(abc.ABC):
         well.
         """
         os.environ.update(self.cache_environment(directory))
-        codecache = sys.modules.get("torch._inductor.codecache")
+        codecache: Any = sys.modules.get("torch._inductor.codecache")
         shared = getattr(codecache, "_HEADER_DIR", None)
         if shared is None:
             return
@@ -102,8 +102,8 @@ class Compiler(abc.ABC):
         (headers / "locks").mkdir(parents=True, exist_ok=True)
         for path in Path(shared).glob("*.h*"):
             (headers / path.name).symlink_to(path)
-        setattr(codecache, "_HEADER_DIR", str(headers))  # noqa: B010 (not in torch's stubs)
-        setattr(codecache, "_HEADER_LOCK_DIR", str(headers / "locks"))  # noqa: B010
+        codecache._HEADER_DIR = str(headers)
+        codecache._HEADER_LOCK_DIR = str(headers / "locks")
 
     @classmethod
     def prepare(cls) -> None:
