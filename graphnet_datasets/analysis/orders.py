@@ -299,11 +299,10 @@ def _median(framework: str, _: str, arguments: _Arguments) -> dict[str, Any] | N
     return _choice(dim, arguments.get(2, "keepdim", default=False))
 
 
-def _cumulative(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
+def _cumulative(_: str, __: str, arguments: _Arguments) -> dict[str, Any] | None:
     dim = arguments.get(1, "dim", "axis")
     if type(dim) is not int:
         return None
-    del framework, target
     return _choice(dim, True) | {"is_cumulative": True}
 
 

@@ -40,21 +40,14 @@ def command_of(record: Mapping[str, Any]) -> str:
     reason = _refusal(record)
     if reason:
         return printable_line(f"# No command: {reason}")
-    sample_id = str(record["sample_id"])
-    words = ["graphnet", "run"]
-    if not sample_id.startswith("-"):
-        words.append(sample_id)
-    words += _words_of_arm(record)
+    words = _words_of_arm(record)
     for column, (flag, default) in _DEFAULTS.items():
         value = record.get(column)
         if value is not None and value != default:
             words += [flag, str(value)]
     if record.get("num_threads"):
         words += ["--threads", str(record["num_threads"])]
-    words += ["--out", "again"]
-    if sample_id.startswith("-"):
-        words += ["--", sample_id]
-    return printable_line(shlex.join(words))
+    return _line("run", record, [*words, "--out", "again"])
 
 
 def bisect_command_of(record: Mapping[str, Any]) -> str:
@@ -63,13 +56,17 @@ def bisect_command_of(record: Mapping[str, Any]) -> str:
     >>> bisect_command_of({"sample_id": "a b", "compiler": "inductor", "dataset": "graphnet"})
     "graphnet bisect 'a b' --compiler inductor"
     """
-    sample_id = str(record["sample_id"])
-    words = ["graphnet", "bisect", *_words_of_arm(record)]
+    words = _words_of_arm(record)
     if record.get("seed"):
         words += ["--seed", str(record["seed"])]
-    words[2:2] = [] if sample_id.startswith("-") else [sample_id]
-    words += ["--", sample_id] if sample_id.startswith("-") else []
-    return printable_line(shlex.join(words))
+    return _line("bisect", record, words)
+
+
+def _line(command: str, record: Mapping[str, Any], words: list[str]) -> str:
+    """Return a command line; a sample id that starts with a hyphen comes last, after `--`."""
+    sample_id = str(record["sample_id"])
+    words = [*words, "--", sample_id] if sample_id.startswith("-") else [sample_id, *words]
+    return printable_line(shlex.join(["graphnet", command, *words]))
 
 
 def _words_of_arm(record: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from ..compilers import find_entry
 from ..errors import RunError, UnknownCompilerError
 from ..frameworks import framework_named, framework_names
 from ..frameworks.builds import find_build_problem
-from ..storage.filters import as_filters
+from ..storage.filters import Filters, as_filters
 from ..storage.selection import choose
 
 
@@ -33,17 +33,14 @@ def match_compilers(
     if not compilers:
         raise RunError("There is nothing to run: no compiler was given.")
     filters = as_filters(filters)
-    known = {name: _frameworks_of(name) for name in compilers}
-    for name, found in known.items():
-        if not found:  # raised before reading samples, which takes longer
-            find_entry(name, (filters.framework or framework_names())[0])
-    wanted = frozenset().union(*known.values())
+    known = _frameworks_of_compilers(compilers, filters)  # raises before the slower reading
+    supported = frozenset().union(*known.values())
     # Select all samples first: a limit applies to the samples that will run, which requires their
     # framework.
     chosen = choose(dataset, filters, dataset=source)
     found = chosen.frameworks
-    if not filters.framework and not found.isdisjoint(wanted):
-        found &= wanted
+    if not filters.framework and not found.isdisjoint(supported):
+        found &= supported
     frameworks = [each for each in framework_names() if each in found]
     if not frameworks:
         raise RunError("There is nothing to run: no sample was given, or the filters keep none.")
@@ -65,16 +62,26 @@ def check_builds(compilers: Sequence[str], filters: Any, devices: Sequence[str])
         UnknownCompilerError: there is no compiler with this name.
         RunError: the frameworks are built without CUDA.
     """
-    known = {name: _frameworks_of(name) for name in compilers}
-    chosen = as_filters(filters).framework or framework_names()
-    for name, frameworks in known.items():
-        if not frameworks:
-            find_entry(name, chosen[0])
-    wanted = frozenset().union(*known.values())
-    usable = [name for name in chosen if name in wanted and framework_named(name).is_installed]
+    filters = as_filters(filters)
+    supported = frozenset().union(*_frameworks_of_compilers(compilers, filters).values())
+    chosen = filters.framework or framework_names()
+    usable = [name for name in chosen if name in supported and framework_named(name).is_installed]
     for device in devices:
         if problem := find_build_problem(usable, device):
             raise RunError(problem)
+
+
+def _frameworks_of_compilers(compilers: Sequence[str], filters: Filters) -> dict[str, list[str]]:
+    """Return the frameworks of each compiler.
+
+    Raises:
+        UnknownCompilerError: there is no compiler with this name.
+    """
+    known = {name: _frameworks_of(name) for name in compilers}
+    for name, frameworks in known.items():
+        if not frameworks:
+            find_entry(name, (filters.framework or framework_names())[0])
+    return known
 
 
 def _frameworks_of(name: str) -> list[str]:

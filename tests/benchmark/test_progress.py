@@ -65,7 +65,7 @@ def test_without_a_terminal_each_run_is_a_line(capsys: pytest.CaptureFixture[str
 
 def test_each_record_is_passed_on_in_place_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     shown: list[str] = []
-    with show_progress(3, [record("a")], lambda each: shown.append(each["sample_id"])) as progress:
+    with show_progress(3, [record("a")], lambda row: shown.append(row["sample_id"])) as progress:
         progress.add(record("b"))
         progress.add(record("c"))
     assert shown == ["a", "b", "c"]

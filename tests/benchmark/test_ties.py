@@ -252,8 +252,10 @@ DETERMINED = [
 ]
 
 
-def of(target: str, args: Any, kwargs: dict[str, Any], keys: Any, num_results: int) -> Sample:
-    """Return a sample of one operator on an input, whose results are its outputs."""
+def sample_of(
+    target: str, args: Any, kwargs: dict[str, Any], keys: Any, num_results: int
+) -> Sample:
+    """Return a sample with one operator, whose results are the outputs."""
     shape = np.shape(keys)
     ops = [Op(target, (X, *args), tuple(kwargs.items()))]
     if num_results > 1:
@@ -267,7 +269,7 @@ def of(target: str, args: Any, kwargs: dict[str, Any], keys: Any, num_results: i
 def test_each_valid_result_is_right_and_no_other(
     target: str, args: Any, kwargs: Any, keys: Any, eager: Any, valid: Any, wrong: Any
 ) -> None:
-    sample = of(target, args, kwargs, keys, len(eager))
+    sample = sample_of(target, args, kwargs, keys, len(eager))
     tolerances, reason = settled(sample, keys, eager, valid)
     assert (max(tolerances), reason) == (-math.inf, None)
     tolerances, reason = settled(sample, keys, eager, wrong)
@@ -278,7 +280,9 @@ def test_each_valid_result_is_right_and_no_other(
 def test_torch_promises_the_first_of_several_extremes(
     target: str, args: Any, kwargs: Any, keys: Any, eager: Any, last: Any
 ) -> None:
-    tolerances, reason = settled(of(target, args, kwargs, keys, len(eager)), keys, eager, last)
+    tolerances, reason = settled(
+        sample_of(target, args, kwargs, keys, len(eager)), keys, eager, last
+    )
     assert (max(tolerances), reason) == (math.inf, None)
 
 
@@ -286,7 +290,7 @@ def test_torch_promises_the_first_of_several_extremes(
 def test_operators_that_specify_their_order_are_compared(
     target: str, args: Any, kwargs: Any
 ) -> None:
-    assert find_orders(of(target, args, kwargs, PLANE, 2)) is None
+    assert find_orders(sample_of(target, args, kwargs, PLANE, 2)) is None
 
 
 @pytest.mark.parametrize(("value", "is_open"), [(0, True), (1, False)])

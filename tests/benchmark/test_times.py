@@ -38,10 +38,10 @@ def taken(
     change: Callable[[list[Stamp]], list[Stamp]] | None = None,
     *,
     is_kernel_time: bool = True,
-    **said: Any,
+    **report: Any,
 ) -> dict[str, Any]:
-    """Return the record of calls of these times; `said` replaces messages of the worker."""
-    return taken_with_suspicions(baseline_ms, candidate_ms, change, is_kernel_time, said)[0]
+    """Return the record of calls of these times; `report` replaces messages of the worker."""
+    return taken_with_suspicions(baseline_ms, candidate_ms, change, is_kernel_time, report)[0]
 
 
 def taken_with_suspicions(
@@ -49,7 +49,7 @@ def taken_with_suspicions(
     candidate_ms: list[float],
     change: Callable[[list[Stamp]], list[Stamp]] | None,
     is_kernel_time: bool,
-    said: dict[str, Any],
+    report: dict[str, Any],
 ) -> tuple[dict[str, Any], list[str]]:
     orders = [bool(place % 2) for place in range(len(baseline_ms))]
     stamps = stamps_of(baseline_ms, candidate_ms, orders)
@@ -61,7 +61,7 @@ def taken_with_suspicions(
         "clock": "perf_counter",
         "stopped_by": "precision",
         "machine": CALM,
-        **said,
+        **report,
     }
     ended = Outcome(Ending.FINISHED, "run", [], None, 0, "", 0, 1.0, {}, 0, 0)
     ended.stamps = stamps if change is None else change(stamps)
@@ -94,8 +94,8 @@ def test_small_lies_change_nothing(share: float) -> None:
 @pytest.mark.parametrize("arm", ["baseline", "candidate"])
 @pytest.mark.parametrize("share", [1e-6, 0.5, 0.93, 1.07, 5.0])
 def test_larger_lies_are_found_out(arm: str, share: float) -> None:
-    said = {f"{arm}_latency_ms": [10.0 * share] * 4}
-    record, (suspicion,) = taken_with_suspicions([10.0] * 4, [10.0] * 4, None, True, said)
+    report = {f"{arm}_latency_ms": [10.0 * share] * 4}
+    record, (suspicion,) = taken_with_suspicions([10.0] * 4, [10.0] * 4, None, True, report)
     assert suspicion.startswith(f"A call of the {arm} took 10 ms by the clock of the kernel")
     assert record[f"{arm}_latency_ms"] == pytest.approx([10.0] * 4, rel=1e-3)
 

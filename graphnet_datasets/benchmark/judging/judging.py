@@ -45,7 +45,14 @@ from .reported import (
 )
 from .stamps import TimesError
 from .ties import SettledCalls, settle
-from .times import DISTURBED, take_alone, take_layouts, take_looks, take_times, was_busy
+from .times import (
+    take_alone,
+    take_layouts,
+    take_looks,
+    take_times,
+    undisturbed_warnings,
+    was_busy,
+)
 from .turn_times import take_turn_times
 
 _ROW_COLUMNS = (
@@ -364,9 +371,7 @@ class Run:
         if eager_alone.problem is not None or self._alone is None:
             return
         low, high = self.paired_interval
-        warnings = [
-            warning for warning in self.record["warnings"] if not warning.startswith(DISTURBED)
-        ]
+        warnings = undisturbed_warnings(self.record)
         before = {**self.record, "speedup_low": low, "speedup_high": high}
         looked = {**before, "warnings": [*warnings]}
         self._take_alone(looked, eager_alone)

@@ -228,8 +228,9 @@ def _settle_mode(
     array = np.moveaxis(np.atleast_1d(keys[number].elements), order.dim or 0, -1)
     rows = array.reshape(-1, array.shape[-1])
     numbers = decode_wide(rows, keys[number].dtype)
-    elements = chosen if result == "values" else None
+    elements = None
     if result == "values":
+        elements = chosen
         distances = np.abs(numbers - decode_wide(chosen, keys[number].dtype)[:, None])
         chosen = np.argmin(np.where(np.isnan(distances), np.inf, distances), axis=-1)
     else:

@@ -72,16 +72,16 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
         )
     noted_ms = [*stamped.baseline_ms, *stamped.candidate_ms]
     overhead = overhead_ms(stamped.first_ms, messages, noted_ms, [*baseline, *candidate], clock)
-    seen = [
+    kernel_ms = [
         [max(elapsed_ms - overhead, 1e-6) for elapsed_ms in times]
         for times in (stamped.baseline_ms, stamped.candidate_ms)
     ]
     suspicions = [
         find_disagreement(arm, times_ms, messages.get(f"{arm}_wall_ms"), clock, stamped_ms)
-        for arm, times_ms, stamped_ms in zip(ARMS, (baseline, candidate), seen, strict=True)
+        for arm, times_ms, stamped_ms in zip(ARMS, (baseline, candidate), kernel_ms, strict=True)
     ]
     if clock.startswith("perf_counter") and outcome.is_kernel_time:
-        baseline, candidate = seen
+        baseline, candidate = kernel_ms
         clock = "kernel"
     counts = [
         read_counts(messages.get(f"{arm}_preemptions"), len(baseline)) or [0] * len(baseline)
@@ -137,6 +137,11 @@ def _were_calls_interrupted(record: Mapping[str, Any]) -> bool:
     """
     counts = [*(record["baseline_preemptions"] or ()), *(record["candidate_preemptions"] or ())]
     return is_busy(_machine_of(record), counts)
+
+
+def undisturbed_warnings(record: Mapping[str, Any]) -> list[str]:
+    """Return the warnings of a record except those about a disturbed baseline."""
+    return [warning for warning in record["warnings"] if not warning.startswith(DISTURBED)]
 
 
 def take_layouts(record: dict[str, Any], outcome: Outcome) -> str | None:

@@ -10,10 +10,17 @@ from ...isolation import Outcome
 from ...timing.disturbance import Interval, cover, paired_speedup
 from .reported import read_counts, read_number, read_text, read_times
 from .stamps import TimesError, read_calls
-from .times import DISTURBED, find_disagreement, overhead_ms, read_machine, take_noise
+from .times import (
+    DISTURBED,
+    find_disagreement,
+    overhead_ms,
+    read_machine,
+    take_noise,
+    undisturbed_warnings,
+)
 
 AGREES_WITHIN = 1.1
-"""The ratio by which the speedup of the pairs may lie outside of the interval of the turns."""
+"""The ratio by which the speedup of the pairs may lie outside the interval of the turns."""
 MAX_BLOCKS = 10_000
 
 
@@ -78,9 +85,7 @@ def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval:
         f"process {paired:.3g}"
     )
     if is_confirmed:
-        doubted["warnings"] = [
-            warning for warning in doubted["warnings"] if not warning.startswith(DISTURBED)
-        ]
+        doubted["warnings"] = undisturbed_warnings(doubted)
         keep_pairs(
             doubted, f"eager alone took another time, but {comparison}; the interval covers both"
         )
@@ -97,7 +102,7 @@ def take_doubt(record: dict[str, Any], doubted: dict[str, Any], paired_interval:
 
 
 def keep_pairs(doubted: dict[str, Any], why: str) -> None:
-    """Record in a doubted record why it stands nevertheless."""
+    """Add the warning that states why the pairs of a doubted run are recorded."""
     doubted["warnings"].append(f"baseline_doubted: the pairs stand; {why}.")
 
 
@@ -127,9 +132,9 @@ def _blocks(
         raise TimesError("The kernel saw other calls than the worker reported.", is_forged=True)
     first, noted = ([elapsed_ms for _, elapsed_ms in calls[phase]] for phase in ("baseline", "run"))
     overhead = overhead_ms(first, messages, noted, reported, clock)
-    seen = [max(elapsed_ms - overhead, 1e-6) for elapsed_ms in noted]
-    suspicion = find_disagreement(arm, reported, messages.get(f"{arm}_wall_ms"), clock, seen)
-    times = seen if is_kernel and clock.startswith("perf_counter") else reported
+    kernel_ms = [max(elapsed_ms - overhead, 1e-6) for elapsed_ms in noted]
+    suspicion = find_disagreement(arm, reported, messages.get(f"{arm}_wall_ms"), clock, kernel_ms)
+    times = kernel_ms if is_kernel and clock.startswith("perf_counter") else reported
     return (
         _of_blocks(times, lengths, statistics.median),
         _of_blocks(counts, lengths, lambda block: sum(count > 0 for count in block)),

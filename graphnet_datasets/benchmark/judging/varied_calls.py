@@ -74,6 +74,7 @@ def judge_varied(
             _conclude(record, "failed", message)
             _fail(record, STATUS_OF_PHASE[outcome.phase], reason_of(outcome), outcome.phase)
         return
+    outputs = outputs or {}
     rows = []
     phase = "run"
     for number, call in enumerate(plan.calls):
@@ -85,10 +86,10 @@ def judge_varied(
             row["message"] = f"The process ended before this call ({outcome.ending})."
             continue
         row["num_compilations"] = read_number(report.get("num_compilations"))
-        if number in (outputs or {}):
-            _compare(row, number, eager, (outputs or {})[number], record["min_t"])
+        if number in outputs:
+            _compare(row, number, eager, outputs[number], record["min_t"])
             if row["verdict"] in ("wrong", "stale") and orders is not None:
-                _take_orders(row, (eager.outputs[number], (outputs or {})[number]), orders)
+                _take_orders(row, (eager.outputs[number], outputs[number]), orders)
             if isinstance(report.get("written"), str):
                 row["verdict"] = "wrong"
                 row["message"] = f"The candidate wrote to the input `{report['written']}`."
