@@ -20,9 +20,6 @@ SEED = 0
 TRUNCATED = "truncated"
 """The tag of graphs with fewer layers than the model was published with."""
 
-OWN_LIBRARIES = ("torch", "paddle")
-"""Libraries of the catalog whose models are functions of this project's own, or may be."""
-
 OWN_SOURCE = "graphnet-datasets/builder"
 
 

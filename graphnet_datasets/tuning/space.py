@@ -164,16 +164,6 @@ class TvmSpace(Space):
         (matrix,) = self._extract([candidate])
         return matrix
 
-    def features_of(self, candidates: Sequence[Candidate]) -> list[np.ndarray | None]:
-        """Return the features of several candidates, None for traces that do not replay."""
-        matrices: list[np.ndarray | None] = []
-        for candidate in candidates:
-            try:
-                matrices.append(self.features(candidate))
-            except TuningError:
-                matrices.append(None)
-        return matrices
-
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
         """Return the decisions in the trace."""
         return trace_knobs(candidate.trace_json)

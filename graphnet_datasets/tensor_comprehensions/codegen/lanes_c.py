@@ -11,7 +11,7 @@ from .plans import Plan
 from .printing import Piece
 from .reading import Point, Reader
 from .tile_c import TileBody
-from .writer import Context, Writer
+from .writer import Context, Nesting, Writer
 
 _FINAL = {"+": "sum", "*": "product", "min": "least", "max": "greatest"}
 
@@ -37,18 +37,13 @@ class LaneBody:
         for (number, _, _), name in names.items():
             identity = c_number(self._nest.updates[number].identity, self._plan.real)
             self._writer.line(f"{self._vector} {name} = ({self._vector}){{0}} + {identity};")
-        outer = [dim for dim in self._nest.reductions if dim.name != self._plan.vector]
-        blocks = [
-            self._writer.block(
-                f"for (long {dim.name} = 0; {dim.name} < {dim.extent}; ++{dim.name})"
-            )
-            for dim in outer
+        heads = [
+            f"for (long {dim.name} = 0; {dim.name} < {dim.extent}; ++{dim.name})"
+            for dim in self._nest.reductions
+            if dim.name != self._plan.vector
         ]
-        for block in blocks:
-            block.__enter__()
-        self._steps(rows, names)
-        for block in reversed(blocks):
-            block.__exit__(None, None, None)
+        with Nesting(heads, self._writer):
+            self._steps(rows, names)
         self._finish(rows, names)
 
     def _rows(self, sizes: dict[str, int]) -> list[tuple[tuple[str, int], ...]]:

@@ -9,7 +9,7 @@ from ..language.types import FLOAT32, FLOAT64
 from .elements import Nest
 from .plans import Plan
 from .reading import affine_c
-from .writer import Context, Writer
+from .writer import Context, Nesting, Writer
 
 
 def row_place(nest: Nest, width: int, blocked: bool) -> Affine:
@@ -46,29 +46,25 @@ class Packer:
         The rest of the last vector is filled with zeros; their products are not stored.
         """
         dims = self._nest.reductions
-        inner = dims[-1]
         step = self._element.offset.coefficient(self._plan.vector)
-        by = self._element.offset.coefficient(inner.name)
+        by = self._element.offset.coefficient(dims[-1].name)
         padded_size = math.ceil(size / self._lanes) * self._lanes
         offset = Affine(self._element.offset.coefficients, self._element.offset.constant)
         row = row_place(self._nest, self.width, blocked)
-        blocks = []
-        for place, dim in enumerate(dims[:-1]):
-            start, stop = ("kb", "ke") if blocked and place == 0 else ("0", str(dim.extent))
-            head = f"for (long {dim.name} = {start}; {dim.name} < {stop}; ++{dim.name})"
-            blocks.append(self._writer.block(head))
-            blocks[-1].__enter__()
-        is_blocked_inner = blocked and len(dims) == 1
-        start, stop = ("kb", "ke") if is_blocked_inner else ("0", str(inner.extent))
+        bounds = [
+            ("kb", "ke") if blocked and place == 0 else ("0", str(dim.extent))
+            for place, dim in enumerate(dims)
+        ]
+        heads = [
+            f"for (long {dim.name} = {start}; {dim.name} < {stop}; ++{dim.name})"
+            for dim, (start, stop) in zip(dims, bounds, strict=True)
+        ]
         if step != 1 and by == 1 and self._plan.real == FLOAT32:
-            self._transposed(offset, row, size, padded_size, start, stop)
+            with Nesting(heads[:-1], self._writer):
+                self._transposed(offset, row, size, padded_size, *bounds[-1])
         else:
-            with self._writer.block(
-                f"for (long {inner.name} = {start}; {inner.name} < {stop}; ++{inner.name})"
-            ):
+            with Nesting(heads, self._writer):
                 self._row(offset, row, size, padded_size, step, destination)
-        for block in reversed(blocks):
-            block.__exit__(None, None, None)
 
     def _row(
         self, offset: Affine, row: Affine, size: int, padded_size: int, step: int, destination: str

@@ -19,6 +19,7 @@ from ..language.expressions import (
     Index,
     Select,
     Unary,
+    rebuild,
     walk,
 )
 from .coalescing import map_nest
@@ -117,10 +118,10 @@ def _simplified(nest: Nest, box: Box) -> Nest:
         return None
 
     simplified = map_nest(nest, change, nest.dims, nest.reductions)
-    return _unguarded(simplified, box)
+    return _unguarded(simplified)
 
 
-def _unguarded(nest: Nest, box: Box) -> Nest:  # noqa: ARG001
+def _unguarded(nest: Nest) -> Nest:
     """Mark elements that are no longer inside a condition as unguarded."""
 
     def outside(node: Expression) -> Expression:
@@ -128,8 +129,6 @@ def _unguarded(nest: Nest, box: Box) -> Nest:  # noqa: ARG001
             return node
         if isinstance(node, Element):
             return dataclasses.replace(node, is_guarded=False) if node.is_guarded else node
-        from ..language.expressions import rebuild
-
         return rebuild(node, outside)
 
     updates = tuple(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 from ..language.affine import Affine
 from ..language.expressions import Cast
@@ -250,8 +249,3 @@ def _is_rounded(assign: Assign) -> bool:
     """Return whether the value has just been converted to the type of its target."""
     value = assign.value
     return isinstance(value, Cast) and value.operand.type == assign.target.type
-
-
-def num_steps(nest: Nest) -> int:
-    """Return the number of terms of each reduction of a nest."""
-    return math.prod(dim.extent for dim in nest.reductions)

@@ -45,6 +45,24 @@ class Writer:
         return "".join(f"{line}\n" for line in self._lines)
 
 
+class Nesting:
+    """Nested blocks, with lines at the start of the innermost block."""
+
+    def __init__(self, heads: list[str], writer: Writer, lines: list[str] | None = None) -> None:
+        self._blocks = [writer.block(head) for head in heads]
+        self._writer, self._lines = writer, lines or []
+
+    def __enter__(self) -> None:
+        for block in self._blocks:
+            block.__enter__()
+        for line in self._lines:
+            self._writer.line(line)
+
+    def __exit__(self, *_: object) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__(None, None, None)
+
+
 @dataclasses.dataclass
 class Context:
     """State shared by all nests of a file.

@@ -8,7 +8,7 @@ from ..codegen.plans import Plan
 from ..codegen.printing import Piece
 from ..codegen.reading import Point, Reader
 from ..codegen.tile_c import TileBody
-from ..codegen.writer import Context, Writer
+from ..codegen.writer import Context, Nesting, Writer
 from ..options import Options
 from .mapping import Mapping, Staged
 
@@ -349,24 +349,6 @@ class KernelBody:
                 kind = c_type(update.type)
                 self._writer.line(f"__shared__ {kind} r{number}[{self._mapping.block[0]}];")
                 self._shared_bytes += self._mapping.block[0] * update.type.itemsize
-
-
-class Nesting:
-    """Nested blocks, with lines at the start of the innermost block."""
-
-    def __init__(self, heads: list[str], writer: Writer, lines: list[str] | None = None) -> None:
-        self._blocks = [writer.block(head) for head in heads]
-        self._writer, self._lines = writer, lines or []
-
-    def __enter__(self) -> None:
-        for block in self._blocks:
-            block.__enter__()
-        for line in self._lines:
-            self._writer.line(line)
-
-    def __exit__(self, *_: object) -> None:
-        for block in reversed(self._blocks):
-            block.__exit__(None, None, None)
 
 
 def _power_below(width: int) -> int:

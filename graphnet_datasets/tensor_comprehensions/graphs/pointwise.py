@@ -111,11 +111,6 @@ def computed_type(operands: list[Any]) -> str:
     return DTYPES[dtype]
 
 
-def _require_default(node: torch.fx.Node, name: str, place: int, value: Any) -> None:
-    if argument(node, place, name, value) != value:
-        raise UnsupportedError(f"`{name}` is not {value}.")
-
-
 @rule(*(f"aten.{name}" for name in _FORMULAS))
 def same_type(lowering: Lowering, node: torch.fx.Node) -> Value:
     """Lower operators computed in the joined type of their operands."""

@@ -9,7 +9,7 @@ from typing import Any
 from ...sample.arguments import Named
 from ...sample.symbols import Dim
 from .elementwise import cast
-from .handles import Number, RefusedError, Tensor
+from .handles import RefusedError, Tensor
 from .registry import rule
 from .writer import Writer, broadcast
 
@@ -270,14 +270,3 @@ def complex_view(w: Writer, input: Tensor) -> Tensor:
     if last == "real" and not input.dtype.startswith("complex"):
         return input
     return w.emit(name.get(last, last), input, dtype=w.dtype, shape=w.shape)
-
-
-def number_or_size(argument: Any) -> Any:
-    """Return an argument that must be a known integer.
-
-    Raises:
-        RefusedError: it is computed at run time.
-    """
-    if isinstance(argument, Number | Tensor):
-        raise RefusedError("An integer argument must be known.")
-    return argument
