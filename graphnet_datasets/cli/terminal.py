@@ -22,8 +22,8 @@ _LEAST_PROSE = 24
 def echo(text: object = "", *, err: bool = False, colour: str | None = None) -> None:
     """Print a text and a line end; its control characters are escaped.
 
-    `colour` is a name of `click.style`. It is left out unless the text goes to a terminal, and
-    where the environment sets `NO_COLOR`.
+    `colour` is a name of `click.style`. It has no effect without a terminal, or if the environment
+    sets `NO_COLOR`.
     """
     shown = printable(text)
     if colour is not None and not os.environ.get("NO_COLOR"):

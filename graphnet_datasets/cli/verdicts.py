@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..terminal import printable_line
+from ..terminal import counted, printable_line
 from .terminal import echo
 
 BUSY_SHARE = 0.1
-"""Share of the processors from which the use by other processes is reported."""
+"""Smallest reported share of the processors that other processes used."""
 MAX_NAMED = 3
-"""Wrong or failed graphs that are named per compiler."""
+"""Maximum number of wrong or failed graphs named per compiler."""
 _NAME_WIDTH = 32
 
 
@@ -65,7 +65,9 @@ class VerdictPrinter:
             for line in others:
                 echo(line)
             records = {
-                row["sample_id"]: row for row in table.to_pylist() if _is_of(row, summary.compiler)
+                row["sample_id"]: row
+                for row in table.to_pylist()
+                if (row["compiler"] or "") == summary.compiler
             }
             for outcome, word in ((Outcome.WRONG, "Wrong"), (Outcome.FAILED, "Failed")):
                 names = summary.with_outcome(outcome)
@@ -75,12 +77,8 @@ class VerdictPrinter:
         return has_failures
 
 
-def _is_of(row: Mapping[str, Any], compiler: str) -> bool:
-    return (row["compiler"] or "") == compiler
-
-
 def _listed(names: list[str], records: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the first names, and the command that finds the operator in the first of them."""
+    """Return the first names, and the command that bisects the first graph."""
     from ..benchmark.commands import bisect_command_of
 
     shown = ", ".join(map(printable_line, names[:MAX_NAMED]))
@@ -99,17 +97,18 @@ def _describe_machine(record: Mapping[str, Any]) -> str:
     threads = record.get("num_threads")
     details = [model] if model else []
     if threads:
-        details.append(f"{threads} thread{'' if threads == 1 else 's'}")
+        details.append(counted(threads, "thread"))
     place = f"{device} ({', '.join(details)})" if details else device
     return printable_line(f"Speedups over {record.get('baseline') or 'eager'} on {place}")
 
 
 def _describe_load(shares: list[float | None]) -> str:
     """Return a sentence about other processes on the machine, "" if it was quiet."""
-    known = [share for share in shares if share is not None]
-    share = statistics.median(known) if known else 0.0
+    known_shares = [share for share in shares if share is not None]
+    share = statistics.median(known_shares) if known_shares else 0.0
     if share < BUSY_SHARE:
         return ""
     return (
-        f"Other processes used {share:.0%} of the processors; intervals are wider than usual."
-    ).replace("%", " %")
+        f"Other processes used {share * 100:.0f} % of the processors; intervals are wider than "
+        "usual."
+    )

@@ -109,7 +109,7 @@ class Clone:
             UnsafePathError: its configuration names a program, or its Git directory has a link.
         """
         scopes = ["--local"]
-        if "true" in self._configured("--local", "extensions.worktreeConfig"):
+        if "true" in self._local_setting("extensions.worktreeConfig"):
             scopes.append("--worktree")
         for scope in scopes:
             text = self.git("config", scope, "--no-includes", "--null", "--list")
@@ -125,7 +125,7 @@ class Clone:
         if (git_directory / "commondir").exists() and (self.root / ".git").is_dir():
             raise UnsafePathError(
                 f"`{git_directory / 'commondir'}` leads to another Git directory. Clone the "
-                "repository anew with `git clone`."
+                "repository again with `git clone`."
             )
         for folder, folders, files in os.walk(git_directory):
             if Path(folder).parent.name == "objects":
@@ -135,12 +135,12 @@ class Clone:
                 if place.is_symlink() and not place.name.endswith(".sample"):
                     raise UnsafePathError(
                         f"`{place}` is a symbolic link, through which a commit would write. Clone "
-                        "the repository anew with `git clone`."
+                        "the repository again with `git clone`."
                     )
 
-    def _configured(self, scope: str, name: str) -> str:
+    def _local_setting(self, name: str) -> str:
         try:
-            return self.git("config", scope, "--no-includes", "--get", name)
+            return self.git("config", "--local", "--no-includes", "--get", name)
         except PushError:  # it is not set
             return ""
 

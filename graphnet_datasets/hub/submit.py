@@ -242,7 +242,7 @@ class _Place:
         card = {} if readme is None else parse_card(readme, str(self.folder / README))
         configs, _ = find_configs(card.get("configs"), self._matches, str(self.folder))
         return sorted(
-            {name for splits in configs.values() for of in splits.values() for name in of}
+            {name for splits in configs.values() for names in splits.values() for name in names}
         )
 
     def _matches(self, pattern: str) -> Iterator[str]:

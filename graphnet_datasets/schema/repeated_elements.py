@@ -44,7 +44,7 @@ def with_repeats(row: Mapping[str, Any]) -> dict[str, Any]:
     if not repeats:
         return dict(row)
     repeats += row.get("repeated_elements") or []
-    repeats.sort(key=lambda argument: argument["input"])
+    repeats.sort(key=lambda repeat: repeat["input"])
     return {**row, "inputs": inputs, "repeated_elements": repeats}
 
 

@@ -16,8 +16,8 @@ from .runs import LATER_COLUMNS, RUNS_SCHEMA
 def find_run_files(path: Path) -> list[Path]:
     """Return the files of run records at `path`: a file, or a directory of them at any depth.
 
-    Other Parquet files in a directory, and hidden directories, are left out. A file that is not
-    whole is returned, so that reading it raises an error with its name.
+    Other Parquet files in a directory, and hidden directories, are left out. An incomplete file is
+    returned, so that reading it raises an error with its name.
 
     Raises:
         DatasetNotFoundError: there are no files.

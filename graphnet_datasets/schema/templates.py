@@ -112,7 +112,7 @@ def decode_kwargs(text: str, operands: Iterator[int]) -> tuple[tuple[str, Arg], 
 
     Raises:
         SchemaError: the string is not a template.
-            StopIteration: there are fewer operands than holes.
+        StopIteration: there are fewer operands than holes.
     """
     if text == "{}":
         return ()

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..decoding import load_json
 from ..schema import ExpectedVerdict, Reason, Status
+from ..terminal import counted
 from .undecidable import undecidable_reason
 from .variants import TOLERANCE
 
@@ -163,13 +164,13 @@ def _describe_lane(
     varied = f" with `--vary {num_variations}`" if num_variations else ""
     compared = f", compared with {compiler} {expected}" if actual != expected else ""
     num_met = sum(item.is_met for item in lane)
-    verdicts = "1 verdict is" if len(lane) == 1 else f"{len(lane)} verdicts are"
+    verdicts = counted(len(lane), "verdict is", "verdicts are")
     lines = [f"{compiler} {actual}{varied}{compared}: {num_met} of {verdicts} as expected."]
-    for outcome, (one, several) in _HEADINGS.items():
+    for outcome, (singular, plural) in _HEADINGS.items():
         items = [item for item in lane if item.outcome == outcome]
         if not items:
             continue
-        heading = f"  {len(items)} {one if len(items) == 1 else several}"
+        heading = f"  {counted(len(items), singular, plural)}"
         if outcome == BugOutcome.RIGHT:
             lines.append(f"{heading}.")
         elif outcome == BugOutcome.REPRODUCED:

@@ -15,7 +15,7 @@ from ..schema import Status
 from .conditions import differing_conditions
 from .intervals import NORMAL_QUANTILE
 from .tolerance import ATOL_RTOL_EXPONENTS
-from .undecidable import UNDECIDABLE, undecidable_reason
+from .undecidable import NONDETERMINISTIC, UNDECIDABLE, undecidable_reason
 from .variants import Variant
 from .warnings import IMPOSSIBLE, count_kinds, first_of, is_impossible, warnings_of
 
@@ -186,7 +186,7 @@ def _excluded(row: dict[str, Any]) -> dict[str, Any]:
     if row["status"] == Status.OK:
         return description | {
             "reason": "nondeterministic",
-            "error_message": "Eager differs from itself by as much as from zeros.",
+            "error_message": NONDETERMINISTIC,
         }
     return description
 

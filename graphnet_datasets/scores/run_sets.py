@@ -66,8 +66,8 @@ def as_table(runs: Any) -> pa.Table:
     1
     """
     table = _read(runs)
-    given = frozenset(table.column_names)  # the property builds a new list on each access
-    missing = [name for name in REQUIRED_COLUMNS if name not in given]
+    column_names = frozenset(table.column_names)  # the property builds a new list on each access
+    missing = [name for name in REQUIRED_COLUMNS if name not in column_names]
     if missing:
         raise SchemaError(
             f"The run records lack the columns {', '.join(f'`{name}`' for name in missing)}. "
@@ -75,7 +75,7 @@ def as_table(runs: Any) -> pa.Table:
         )
     columns = {}
     for field in RUNS_SCHEMA:
-        if field.name not in given:
+        if field.name not in column_names:
             columns[field.name] = pa.nulls(table.num_rows, field.type)
             continue
         column = table[field.name]
@@ -260,7 +260,8 @@ def _differing_options(text: str, others: set[str]) -> list[str]:
     """
     try:
         parsed = [
-            load_json(each, "the options of a run") if each else {} for each in (text, *others)
+            load_json(options, "the options of a run") if options else {}
+            for options in (text, *others)
         ]
         said = [
             {name: json.dumps(value, sort_keys=True) for name, value in each.items()}

@@ -134,11 +134,14 @@ def summarise(
         records.log_speedup[is_in], records.log_error[is_in], records.family[is_in]
     )
     right = table.filter(pa.array(is_right))
-    families = zip(right["sample_id"].to_pylist(), right["family"].to_pylist(), strict=True)
     right_samples = {
         sample_id: RightSample(float(log_speedup), float(log_error), family or sample_id)
-        for (sample_id, family), log_speedup, log_error in zip(
-            families, records.log_speedup[is_in], records.log_error[is_in], strict=True
+        for sample_id, family, log_speedup, log_error in zip(
+            right["sample_id"].to_pylist(),
+            right["family"].to_pylist(),
+            records.log_speedup[is_in],
+            records.log_error[is_in],
+            strict=True,
         )
     }
     devices = [device for device in table["device"].to_pylist() if device]

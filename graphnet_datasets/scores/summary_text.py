@@ -15,7 +15,7 @@ from .intervals import MIN_FAMILIES, Mean
 from .run_sets import as_table
 from .summary import Summary, can_be_compared, relative_speedup
 from .text import text_table
-from .undecidable import undecidable_reason, vacuous_reason
+from .undecidable import NONDETERMINISTIC, undecidable_reason, vacuous_reason
 from .variants import TOLERANCE, find_variant
 from .verdicts import OUTCOME_OF, Outcome, verdicts
 from .warnings import IMPOSSIBLE, first_of
@@ -226,15 +226,6 @@ def closing_lines(summary: Summary) -> list[str]:
     return [printable_line(line) for line in lines]
 
 
-def outcome_of(record: Mapping[str, Any], variant: str = "report") -> Outcome:
-    """Return the outcome of one run record.
-
-    >>> str(outcome_of({"sample_id": "a", "status": "ok", "speedup": 1.0, "min_t": 0.0}))
-    'wrong'
-    """
-    return OUTCOME_OF[verdicts(as_table([record]), find_variant(variant))[0]]
-
-
 def describe_run(record: Mapping[str, Any]) -> tuple[Outcome, str]:
     """Return the outcome of one run record and a line about it, without the name of the sample.
 
@@ -242,7 +233,8 @@ def describe_run(record: Mapping[str, Any]) -> tuple[Outcome, str]:
     ...     "speedup_low": 1.19, "speedup_high": 1.29})[1]
     'right   1.24x (1.19 to 1.29)'
     """
-    outcome = outcome_of(record)
+    (verdict,) = verdicts(as_table([record]), find_variant("report"))
+    outcome = OUTCOME_OF[verdict]
     if outcome is Outcome.RIGHT:
         mean = Mean(record["speedup"], record.get("speedup_low"), record.get("speedup_high"), 1)
         text = mean_text(mean)
@@ -256,7 +248,7 @@ def describe_run(record: Mapping[str, Any]) -> tuple[Outcome, str]:
     elif outcome is Outcome.UNDECIDABLE:
         text = undecidable_reason(record) or vacuous_reason(record)
     elif record["status"] == Status.OK:
-        text = first_of(IMPOSSIBLE, record) or "Eager differs from itself by as much as from zeros."
+        text = first_of(IMPOSSIBLE, record) or NONDETERMINISTIC
     else:
         who = "eager failed" if record["status"] == Status.BASELINE_FAILED else "the harness failed"
         text = f"{who}: {_message(record)}"
@@ -325,7 +317,7 @@ def _pairs(summaries: Sequence[Summary]) -> list[str]:
         if more:
             shown.append(f"{more} more pairs")
         lines.append(
-            f"Cannot be told apart from each other, since the interval of their ratio holds 1: "
+            f"Cannot be told apart from each other, since the interval of their ratio contains 1: "
             f"{'; '.join(shown)}."
         )
     if len(means) > MAX_PAIRS:

@@ -11,6 +11,7 @@ from .variants import TOLERANCE
 
 UNDECIDABLE = "undecidable"
 """The reason for excluding a run whose outputs allow no verdict from N."""
+NONDETERMINISTIC = "Eager differs from itself by as much as from zeros."
 _ROUNDING = 1e-8
 """Tolerances are exact to 1e-9."""
 

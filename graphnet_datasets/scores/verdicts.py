@@ -78,22 +78,20 @@ def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
 
     Outputs are right by the criterion of `compare`: they pass at a t at which zeros would not.
     """
+    statuses = table["status"].to_pylist()
     in_score = is_counted(table, variant)
     is_undecidable_run = is_undecidable(table) & [
         status == Status.OK and not is_impossible(warnings)
-        for status, warnings in zip(
-            table["status"].to_pylist(), table["warnings"].to_pylist(), strict=True
-        )
+        for status, warnings in zip(statuses, table["warnings"].to_pylist(), strict=True)
     ]
-    is_right, is_told = (np.zeros(table.num_rows, dtype=bool) for _ in range(2))
+    is_right, is_decided = (np.zeros(table.num_rows, dtype=bool) for _ in range(2))
     records = make_records(table, variant)
     is_right[in_score] = records.is_right_at(TOLERANCE)
-    is_told[in_score] = records.is_told_at(TOLERANCE)
+    is_decided[in_score] = records.is_told_at(TOLERANCE)
     speedup = _floats(table, "speedup")
-    low = np.where(np.isnan(_floats(table, "speedup_low")), speedup, _floats(table, "speedup_low"))
-    high = _floats(table, "speedup_high")
+    low, high = (_floats(table, name) for name in ("speedup_low", "speedup_high"))
+    low = np.where(np.isnan(low), speedup, low)
     high = np.where(np.isnan(high), speedup, high)
-    statuses = table["status"].to_pylist()
     results = []
     for index, status in enumerate(statuses):
         if not in_score[index]:
@@ -101,7 +99,7 @@ def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
             results.append(Verdict.NOT_COUNTED if is_judged else Verdict.UNDECIDABLE)
         elif status != Status.OK:
             results.append(_BY_STATUS.get(status, Verdict.NOT_COUNTED))
-        elif not is_told[index]:
+        elif not is_decided[index]:
             results.append(Verdict.UNDECIDABLE)
         elif not is_right[index]:
             results.append(Verdict.WRONG)

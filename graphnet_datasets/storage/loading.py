@@ -49,7 +49,7 @@ REVISION = f"v{SCHEMA_VERSION}"
 """The branch of a Hub repository with this format version."""
 
 HUB_TIMEOUT_S = 20.0
-"""Seconds in which the Hub has to answer before it counts as unreachable."""
+"""Seconds without an answer after which the Hub counts as unreachable."""
 
 READ_AHEAD_BYTES = 2**16
 """Bytes that a stream from the Hub reads beyond each range requested by the Parquet reader. The
@@ -163,7 +163,6 @@ def load_dataset(
             existing ones.
         SchemaError: an unknown column, a filter that does not match the columns, or a damaged file.
         FormatVersionError: the table has another format version.
-        FormatVersionError: the table was written in another format version.
 
     >>> splits = load_dataset("graphnet", "cv", filters=[("num_ops", "<", 200)])
     >>> sorted(splits)
@@ -382,7 +381,7 @@ def _check_reachable(repo_id: str) -> None:
     from datasets import config
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import (
-        # The base of what its HTTP library raises, whichever that is in this release of it.
+        # The base class of errors of the HTTP library, which depends on the release.
         HTTPError,  # pyright: ignore[reportPrivateImportUsage]
     )
 

@@ -69,8 +69,8 @@ def test_import_writes_nothing_where_nothing_can_be_read(tmp_path: Path) -> None
     out = tmp_path / "mine.parquet"
     message = (
         f"Error: `{tmp_path}` does not contain any GraphNet sample (`graph_net.json`). Pass a "
+        "directory of samples.\n"
     )
-    message += "directory of samples.\n"
     assert call("import", tmp_path, "--out", out, exit_code=1).stderr == message
     (tmp_path / "graph_net.json").write_text("{")
     output = call("import", tmp_path, "--out", out, exit_code=1).stdout

@@ -1,4 +1,4 @@
-"""Typical mistakes at the command line, each answered by one sentence that leads on."""
+"""Typical mistakes at the command line, each answered by one sentence with the way out."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_a_hub_that_cannot_be_reached_is_named_at_once(offline: str, tmp_path: P
         "HF_ENDPOINT": "http://127.0.0.1:9",  # nobody listens
         "HF_HOME": str(tmp_path / "cache"),
     }
-    done = subprocess.run(
+    process = subprocess.run(
         [GRAPHNET, "list", "cv", "--dataset", "nosuch/nosuch"],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr == (
+    assert process.returncode == 1
+    assert process.stderr == (
         "Error: `nosuch/nosuch` cannot be loaded: the Hub (http://127.0.0.1:9) cannot be reached, "
         "and the repository is not in the cache. Check the network, or name a local dataset "
         "(`./…`).\n"

@@ -28,10 +28,10 @@ print(result.output)
 
 
 def refuse(*words: str, cwd: Path) -> tuple[str, str]:
-    """Return what a refused command loaded and started, and its message."""
+    """Return the state of a refused command (status, modules, processes), and its message."""
     command = [sys.executable, "-c", SCRIPT, *words]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True)
-    state, _, message = done.stdout.partition("\n")
+    process = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True)
+    state, _, message = process.stdout.partition("\n")
     return state, message.strip()
 
 

@@ -130,7 +130,7 @@ def test_a_wrong_compiler_is_red_on_a_terminal(
 
 
 def _on_a_terminal(command: list[str], environment: dict[str, str]) -> str:
-    """Return what a command writes to a terminal as its standard output."""
+    """Run a command on a terminal and return its standard output."""
     mine, theirs = pty.openpty()
     with subprocess.Popen(
         command, stdout=theirs, stderr=subprocess.DEVNULL, env=os.environ | environment

@@ -1,4 +1,4 @@
-"""What the summaries of arms say in words."""
+"""Sentences and tables about summaries of arms and single runs."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_conclusions_say_why_arms_cannot_be_told_apart() -> None:
     }
     text = "\n".join(conclusions(summarise_arms(arms)))
     assert "few: no interval: 2 model families are too few (5 are needed). Add graphs," in text
-    assert "since the interval of their ratio holds 1: a and b (1.00x (" in text
+    assert "since the interval of their ratio contains 1: a and b (1.00x (" in text
     assert "Fewer than 5 common families, so no comparison: few and a; few and b." in text
     assert "Not compared: 3 pairs of arms without a common right graph or device." in text
     assert "eager is" not in text

@@ -40,7 +40,7 @@ TRANSFORM_LIMITS = Limits(
 )
 REPORT_NAME = "transform-report.jsonl"
 REQUEST_NAME = "transform-request.json"
-"""The steps and rows of a finished transform, by which the same call knows that it is done."""
+"""The steps and rows of a finished transform, which identify a repeated call."""
 
 Count = Callable[[int, int], None]
 """Called with the number of finished graphs and the total number."""
@@ -72,8 +72,8 @@ def transform_dataset(
     The dataset has a config per task, or the config of the kind of parts, in which equal parts are
     merged. `family` and splits are those of the source graphs. `transform-report.jsonl` in the
     dataset contains each graph's number of samples and refusals with reasons. Progress is stored in
-    a hidden directory beside `out`; after an interruption, repeat the call to resume there. A call
-    that is repeated after its end does nothing and returns the same report.
+    a hidden directory beside `out`; after an interruption, repeat the call to resume there. A
+    repeated call of a finished transform does nothing and returns the same report.
 
     Raises:
         DatasetNotFoundError: no sample or dataset matches, or the filters exclude all samples.
@@ -172,7 +172,7 @@ class _Transformer:
         if read_text(target / REQUEST_NAME) != self._request(rows):
             return None
         outcomes = tuple(read_report(self.report_path))
-        configs = read_layout(target).configs.values()  # one of them may hold all others
+        configs = read_layout(target).configs.values()  # one of them may contain all others
         files = {path for splits in configs for paths in splits.values() for path in paths}
         num_rows = sum(pq.read_metadata(path).num_rows for path in files)
         return TransformReport(

@@ -72,8 +72,8 @@ def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bo
         ],
     }
     # Thousands of small parts of graphs in a batch each would take ten times the disk space.
-    table = SUBGRAPHS if any("subgraph_hash" in outcome for outcome in rows) else GRAPHS
-    groups = [rows] if table is SUBGRAPHS else [[outcome] for outcome in rows]
+    table = SUBGRAPHS if any("subgraph_hash" in columns for columns in rows) else GRAPHS
+    groups = [rows] if table is SUBGRAPHS else [[columns] for columns in rows]
     return encode_part([to_arrow(group, table) for group in groups], notes, table.schema)
 
 
