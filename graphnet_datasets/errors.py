@@ -275,11 +275,11 @@ def raises_only(
 ) -> Callable[[_Function], _Function]:
     """Return a decorator of public functions, which turns every other exception into `error`.
 
-    Data from strangers reaches code of frameworks and of Python in ways that nobody has foreseen.
-    Who calls a public function on such data catches `GraphNetError` and goes on with the next row.
-    Running out of memory becomes a `MemoryLimitError`, an error of the file system a `DiskError`;
-    the exception itself stays the cause. Exceptions for which `passes` returns true stay as they
-    are: those of the caller's own code.
+    Untrusted data reaches code of frameworks and of Python in unforeseen ways. A caller of a public
+    function on such data catches `GraphNetError` and continues with the next row. Running out of
+    memory becomes a `MemoryLimitError`, an error of the file system a `DiskError`; the original
+    exception is the cause. Exceptions for which `passes` returns true, those of the caller's own
+    code, are not converted.
 
     >>> @raises_only(SampleError)
     ... def first(sample):

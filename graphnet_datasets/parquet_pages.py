@@ -22,11 +22,11 @@ _DELTA_BYTE_ARRAY = 7
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ChunkSizes:
-    """Sizes of one column in one row group, by the headers of its pages.
+    """Sizes of one column in one row group, according to the headers of its pages.
 
     `num_bytes` is the size of all pages after decompression, `dictionary_bytes` the part of it that
     belongs to dictionaries. `repeats_beginnings` is true if a page has the encoding
-    `DELTA_BYTE_ARRAY`, whose values repeat the beginning of the value before.
+    `DELTA_BYTE_ARRAY`, in which a value shares a prefix with the previous value.
     """
 
     num_values: int
@@ -39,7 +39,7 @@ def read_chunk_sizes(file: BinaryIO, start: int, num_bytes: int) -> ChunkSizes:
     """Return the sizes of the column chunk at `file[start : start + num_bytes]`.
 
     Raises:
-        ValueError: The headers are damaged, or a page ends behind the chunk.
+        ValueError: The headers are damaged, or a page ends after the chunk.
         OSError: The file cannot be read.
     """
     values = size = dictionary = 0
@@ -52,7 +52,7 @@ def read_chunk_sizes(file: BinaryIO, start: int, num_bytes: int) -> ChunkSizes:
             raise ValueError("A page has no size.")
         start += header_bytes + compressed
         if page_bytes < 0 or compressed < 0 or start > end:
-            raise ValueError("A page ends behind its column.")
+            raise ValueError("A page ends after its column.")
         size += page_bytes
         kind = fields.get(1)
         if not isinstance(kind, int) or kind not in _DETAILS:
@@ -85,7 +85,7 @@ def _read_header(file: BinaryIO, start: int, end: int) -> tuple[dict[int, object
 
 
 class _Reader:
-    """A reader of the compact protocol; it raises an IndexError at the end of its data."""
+    """A reader of the compact protocol that raises an IndexError at the end of its data."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -94,7 +94,7 @@ class _Reader:
     def struct(self, depth: int) -> dict[int, object]:
         """Return the integers and structs among the fields of a struct, by their numbers."""
         if depth > _MAX_DEPTH:
-            raise ValueError("The header of a page is nested too deep.")
+            raise ValueError("The header of a page is nested too deeply.")
         fields: dict[int, object] = {}
         number = 0
         while head := self._byte():

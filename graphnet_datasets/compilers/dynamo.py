@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import abc
 import copy
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -165,9 +164,3 @@ def count_operators(module: Any) -> int:
         and getattr(node.target, "__name__", node.target) not in _FREE_TARGETS
         for node in module.graph.nodes
     )
-
-
-def quiet_logs(*names: str) -> None:
-    """Suppress progress messages of these loggers in a worker's output; errors still appear."""
-    for name in names:
-        logging.getLogger(name).setLevel(logging.ERROR)

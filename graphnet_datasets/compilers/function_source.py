@@ -44,8 +44,8 @@ def compiler_of_object(factory: Any) -> str:
         )
     name = factory.__name__
     module = sys.modules.get(factory.__module__)
-    is_found = getattr(module, name, None) is factory and getattr(module, "__file__", None)
-    if is_found and factory.__module__ != "__main__":
+    is_in_file = getattr(module, name, None) is factory and getattr(module, "__file__", None)
+    if is_in_file and factory.__module__ != "__main__":
         return reference_of(factory)
     if not name.isidentifier():
         raise CompilerError(

@@ -81,7 +81,7 @@ class Framework:
 
     def versions(self) -> dict[str, str]:
         """Return the installed distribution and its version, or the first distribution and "" if
-        none is."""
+        the framework is not installed."""
         for distribution in self.distributions:
             try:
                 return {distribution: importlib.metadata.version(distribution)}
@@ -98,7 +98,9 @@ class Framework:
         _LOGGER.warning(
             "%s %s is newer than %s, the newest version that graphnet-datasets has been tested "
             "with. Please report graphs that worked before and fail now.",
-            *(distribution, version, tested),
+            distribution,
+            version,
+            tested,
         )
 
     def missing(self, purpose: str) -> MissingExtraError:

@@ -37,11 +37,6 @@ class OperatorEntry:
             for form in _FORMS.get(fact[-1], ("",))
         )
 
-    @property
-    def is_checked(self) -> bool:
-        """Whether the operator may run in any process, under most of its names."""
-        return "checked" in self.facts
-
 
 def entry(name: str) -> OperatorEntry:
     """Return the entry of an operator by its name without namespace, overload and final `_`.
@@ -134,7 +129,7 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
 
 @functools.cache
 def _parsed(fact: str) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return a fact's name and value, and what stands before and after the names it holds for."""
+    """Return a fact's name and value, and the prefix and suffix of each name with the fact."""
     key, _, value = fact.partition("=")
     key, _, places = key.partition("@")
     affixes = [

@@ -52,40 +52,29 @@ def records() -> list[dict[str, Any]]:
     return read_runs(STARTER / "runs").slice(0, 12).to_pylist()
 
 
-def sample_of(row: Any) -> Sample:
-    return Sample.from_row(row)
-
-
-def materialize(row: Any, folder: Path) -> None:
-    del folder
-    graphnet_datasets.materialize(sample_of(row), memory_limit_bytes=LIMIT_BYTES)
-
-
-def push(rows: Any, function: Callable[..., Any]) -> None:
-    function(rows, "nobody/nothing", "cv", "train")
-
-
 ON_ROWS: dict[str, Callable[[Any, Path], Any]] = {
     "Sample": lambda row, _: Sample.from_row(row),
     "calibrate": lambda row, _: graphnet_datasets.calibrate(
-        sample_of(row), memory_limit_bytes=LIMIT_BYTES
+        Sample.from_row(row), memory_limit_bytes=LIMIT_BYTES
     ),
     "make_inputs": lambda row, _: graphnet_datasets.make_inputs(
-        sample_of(row), memory_limit_bytes=LIMIT_BYTES
+        Sample.from_row(row), memory_limit_bytes=LIMIT_BYTES
     ),
-    "materialize": materialize,
+    "materialize": lambda row, _: graphnet_datasets.materialize(
+        Sample.from_row(row), memory_limit_bytes=LIMIT_BYTES
+    ),
     "push_samples": lambda row, _: graphnet_datasets.push_samples(
         [row], "nobody/nothing", skip_validation="a test"
     ),
     "run": lambda row, folder: graphnet_datasets.run(
         [row], compiler="no such compiler", out=folder / "runs"
     ),
-    "translate": lambda row, _: graphnet_datasets.translate(sample_of(row)),
+    "translate": lambda row, _: graphnet_datasets.translate(Sample.from_row(row)),
     "validate": lambda row, _: graphnet_datasets.validate(
-        sample_of(row), ["statically_analysable", "serializable"]
+        Sample.from_row(row), ["statically_analysable", "serializable"]
     ),
     "write_directory": lambda row, folder: graphnet_datasets.write_directory(
-        sample_of(row), folder / "written"
+        Sample.from_row(row), folder / "written"
     ),
     "write_table": lambda row, folder: graphnet_datasets.write_table(
         [row], folder / "table.parquet"
@@ -143,9 +132,9 @@ def chance_of(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311 - no secret
 
 
-def only_ours(function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+def only_ours(function: Callable[..., Any], *arguments: Any) -> None:
     with contextlib.suppress(GraphNetError):
-        function(*arguments, **named)
+        function(*arguments)
 
 
 @pytest.fixture(scope="module")
@@ -269,8 +258,8 @@ def test_runs_and_validations_of_mutated_rows(
 ) -> None:
     del kept_servers
     row = mutations.mutate_row(rows[seed % len(rows)], chance_of(seed), rows)
-    only_ours(lambda: graphnet_datasets.validate(sample_of(row), memory_limit_bytes=2**30))
-    only_ours(graphnet_datasets.run, [row], compiler="eager", memory_limit_bytes=2**30)
+    only_ours(lambda: graphnet_datasets.validate(Sample.from_row(row), memory_limit_bytes=2**30))
+    only_ours(lambda: graphnet_datasets.run([row], compiler="eager", memory_limit_bytes=2**30))
 
 
 @pytest.fixture(scope="module")

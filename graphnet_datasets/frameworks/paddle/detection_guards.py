@@ -83,7 +83,7 @@ def _check_proposals(args: Sequence[Any]) -> None:
     scores, deltas, sizes, anchors, variances = args[:5]
     _check_dtypes(args[:5])
     shape = shape_of(scores)
-    others = [shape_of(other_shape) for other_shape in (deltas, sizes, anchors, variances)]
+    others = [shape_of(operand) for operand in (deltas, sizes, anchors, variances)]
     if any(type(number) is not int or not 1 <= number <= MAX_BOXES for number in args[5:7]):
         raise MaterializeError("keeps a number of boxes that is none.")
     if not all(0 <= number <= 1 for number in (args[7], args[9])) or not 0 <= args[8] < 2**24:

@@ -79,8 +79,8 @@ def _fit(
 
     def shape(results: Results) -> tuple[int, ...] | None:
         values = _at(results, position)
-        dims_or_none = values[item].shape if item < len(values) else None
-        return None if dims_or_none is None else tuple(int(dim) for dim in dims_or_none)
+        dims = values[item].shape if item < len(values) else None
+        return None if dims is None else tuple(map(int, dims))
 
     at_hints, at_check = shape(base), shape(check)
     at_moved = {name: shape(results) for name, results in moved.items()}

@@ -14,9 +14,6 @@ from ...sample.vocabulary import ITEM_SIZE_BYTES
 from ..source_text import source_error
 from .operators import GETITEM, OPERATORS, canonical, lookup
 
-EXPECTED_PLACE = Named("place", "expected")
-"""The place that the graph runs on."""
-
 _PLACES = {
     "paddle.framework._current_expected_place": "expected",
     "paddle.CPUPlace": "cpu",

@@ -67,17 +67,10 @@ def _numbers(operand: Any) -> list[float] | None:
     if isinstance(operand, paddle.Tensor):
         if operand.size > 16:
             return None
-        return [
-            float(number_or_none)
-            for number_or_none in operand.astype("float64").reshape([-1]).numpy()
-        ]
+        return [float(element) for element in operand.astype("float64").reshape([-1]).numpy()]
     if isinstance(operand, list | tuple):
-        numbers = [number_of(number_or_none) for number_or_none in operand]
-        return (
-            None
-            if None in numbers
-            else [number_or_none for number_or_none in numbers if number_or_none is not None]
-        )
+        numbers = [number for item in operand if (number := number_of(item)) is not None]
+        return numbers if len(numbers) == len(operand) else None
     number = number_of(operand)
     return None if number is None else [number]
 

@@ -28,7 +28,7 @@ from . import (
 )
 
 FAMILIES = (
-    *(attention, backward, contractions, creation, detection, fourier, indexing, linear_algebra),
-    *(losses, normalization, optimizers, pointwise, pooling, python, quantization, queries, random),
-    *(recurrent, reductions, sorting, sparse, special, state, views),
-)
+    attention, backward, contractions, creation, detection, fourier, indexing, linear_algebra,
+    losses, normalization, optimizers, pointwise, pooling, python, quantization, queries, random,
+    recurrent, reductions, sorting, sparse, special, state, views,
+)  # fmt: skip

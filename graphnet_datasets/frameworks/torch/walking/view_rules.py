@@ -297,7 +297,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Form, ...]:
     """Return the views of one-dimensional tensors, expanded to a grid."""
     if len(tensors) == 1 and type(tensors[0]) in (tuple, list):
         tensors = tuple(tensors[0])
-    forms = [given(form) for form in tensors]
+    forms = [given(tensor) for tensor in tensors]
     if indexing != "ij" or not forms or any(len(form.shape) != 1 for form in forms):
         raise UnfitError
     if any(form.dtype != forms[0].dtype for form in forms):

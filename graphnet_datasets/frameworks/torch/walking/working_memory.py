@@ -110,7 +110,7 @@ def workspace_bytes(operator: Operator, operands: Sequence[Any], result_bytes: i
     buffers = _BUFFERS.get(packet)
     if buffers is None and packet not in _ADDING and packet not in _CONVOLUTIONS:
         return 0
-    tensors = [size for tensor in tensors_in(operands) if (size := _size_of(tensor)) is not None]
+    tensors = _sizes_in(operands)
     if not tensors:
         return 0
     if packet in _ADDING:
@@ -130,7 +130,7 @@ def workspace_bytes(operator: Operator, operands: Sequence[Any], result_bytes: i
 
 def full_bytes(value: Any) -> int:
     """Return the bytes of all elements of the tensors in a value, as if they were contiguous."""
-    return sum(size.num_bytes for tensor in tensors_in(value) if (size := _size_of(tensor)))
+    return sum(size.num_bytes for size in _sizes_in(value))
 
 
 class _Size(NamedTuple):
@@ -138,6 +138,10 @@ class _Size(NamedTuple):
     num_elements: int
     num_bytes: int
     dtype: torch.dtype
+
+
+def _sizes_in(value: Any) -> list[_Size]:
+    return [size for tensor in tensors_in(value) if (size := _size_of(tensor)) is not None]
 
 
 def _size_of(tensor: Any) -> _Size | None:
@@ -162,7 +166,7 @@ def _convolution_bytes(tensors: Sequence[_Size], result_bytes: int) -> int:
     if len(tensors) < 2:
         return 0
     image, weight = tensors[:2]
-    num_bytes = sum(_blocked_bytes(tensor) for tensor in (image, weight)) + result_bytes
+    num_bytes = _blocked_bytes(image) + _blocked_bytes(weight) + result_bytes
     if image.dtype in (torch.float32, torch.float16, torch.bfloat16):
         return num_bytes
     out_channels, *rest = weight.shape or (1,)
