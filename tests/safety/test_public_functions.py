@@ -132,9 +132,9 @@ def chance_of(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311 - no secret
 
 
-def only_ours(function: Callable[..., Any], *arguments: Any) -> None:
+def only_ours(function: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     with contextlib.suppress(GraphNetError):
-        function(*arguments)
+        function(*arguments, **options)
 
 
 @pytest.fixture(scope="module")
