@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..compilers import find_entry
@@ -11,7 +11,7 @@ from ..errors import RunError, UnknownCompilerError
 from ..frameworks import framework_named, framework_names
 from ..frameworks.builds import find_build_problem
 from ..storage.filters import Filters, as_filters
-from ..storage.selection import choose
+from ..storage.selection import choose, no_match
 
 
 def match_compilers(
@@ -28,10 +28,14 @@ def match_compilers(
 
     Raises:
         UnknownCompilerError: a compiler supports none of the samples.
-        RunError: there is nothing to run.
+        DatasetNotFoundError: no sample matches the filters.
+        RunError: no compiler or no sample was given.
     """
     if not compilers:
         raise RunError("There is nothing to run: no compiler was given.")
+    dataset = list(dataset) if isinstance(dataset, Iterator) else dataset
+    if isinstance(dataset, list | tuple) and not dataset:
+        raise RunError("There is nothing to run: no sample was given. Pass names or samples.")
     filters = as_filters(filters)
     known = _frameworks_of_compilers(compilers, filters)  # raises before the slower reading
     supported = frozenset().union(*known.values())
@@ -43,7 +47,7 @@ def match_compilers(
         found &= supported
     frameworks = [each for each in framework_names() if each in found]
     if not frameworks:
-        raise RunError("There is nothing to run: no sample was given, or the filters keep none.")
+        raise no_match(dataset, filters, dataset=source)
     matched: dict[Any, list[str]] = {framework: [] for framework in frameworks}
     for name, able in known.items():
         fitting = [each for each in frameworks if each in able]

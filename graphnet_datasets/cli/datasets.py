@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import math
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,19 +12,15 @@ import typer
 from ..errors import DatasetNotFoundError, DiskError, RunError
 from ..terminal import counted, printable_line
 from .disk import new_output
+from .groups import with_groups
+from .selection import Dataset, SelectionOptions
 from .terminal import GAP, echo, width
 
 if TYPE_CHECKING:
-    import pyarrow.dataset
-
     from ..frameworks.dispatch import Names
     from ..sample import Sample
 
 app = typer.Typer()
-
-Dataset = Annotated[
-    str, typer.Option(help="`graphnet`, `org/name` on the Hub, or a path that starts with `./`.")
-]
 
 LISTED = (
     *("id", "framework", "task", "source", "kind", "family", "num_ops", "num_params", "flops"),
@@ -39,6 +32,8 @@ BY_IMPORTANCE = (
 )
 """If a terminal is too narrow for all columns, the last of these are omitted."""
 NUMBERS = frozenset({"num_ops", "num_params", "flops", "num_occurrences", "num_families"})
+PART_FILTERS = ("method", "min_occurrences")
+"""Filters of columns that only parts of graphs have."""
 PART_COLUMNS = ("parent_id", "parent_ops", "num_occurrences", "num_families", "splits", "method")
 """What `show` says besides of what was made of another graph."""
 FAMILY_LENGTH = 8
@@ -48,6 +43,7 @@ HASH_LENGTH = 32
 
 
 @app.command("list", epilog="Example: graphnet list cv --name resnet --max-ops 200")
+@with_groups
 def print_rows(
     config: Annotated[
         str,
@@ -56,115 +52,43 @@ def print_rows(
             "`fusible`, `typical`."
         ),
     ] = "all",
-    dataset: Dataset = "graphnet",
-    task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None,
-    subtask: Annotated[
-        list[str] | None, typer.Option(help="Only this subtask: detection, causal-lm, …")
-    ] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(help="Only with this tag: `small` runs in milliseconds (repeatable)."),
-    ] = None,
-    framework: Annotated[str | None, typer.Option(help="torch or paddle.")] = None,
-    source: Annotated[list[str] | None, typer.Option(help="Only this source (repeatable).")] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Only ids with this text in them, in any case: resnet.")
-    ] = None,
-    kind: Annotated[str | None, typer.Option(help="graph, subgraph, backward, …")] = None,
-    family: Annotated[str | None, typer.Option(help="A family's hash or its beginning.")] = None,
-    min_ops: Annotated[int | None, typer.Option(help="At least this many operators.")] = None,
-    max_ops: Annotated[int | None, typer.Option(help="At most this many operators.")] = None,
-    min_params: Annotated[int | None, typer.Option(help="At least this many parameters.")] = None,
-    max_params: Annotated[int | None, typer.Option(help="At most this many parameters.")] = None,
-    min_flops: Annotated[float | None, typer.Option(help="At least this many, as 1e9.")] = None,
-    max_flops: Annotated[float | None, typer.Option(help="At most this many, as 1e9.")] = None,
-    found_by: Annotated[
-        str | None, typer.Option(help="Only parts that this method found: rules, inductor, …")
-    ] = None,
-    min_occurrences: Annotated[
-        int | None, typer.Option(help="Only parts that occur at least this often in the graphs.")
-    ] = None,
-    dtype: Annotated[str | None, typer.Option(help="That of most weights: float32, …")] = None,
-    dynamic: Annotated[
-        bool | None,
-        typer.Option("--dynamic/--static", help="With or without symbolic dimensions."),
-    ] = None,
-    license: Annotated[str | None, typer.Option(help="Only this licence, as recorded.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Print this many at most.")] = None,
+    *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
+    selection: SelectionOptions,
 ) -> None:
-    """List the graphs of a dataset by size, with what one filters by."""
-    import pyarrow.dataset
+    """List the graphs of a dataset by size, with the columns that filters use.
 
-    from ..schema.tables import GRAPHS, SUBGRAPHS, config_named
-    from ..storage.filters import Filters
-    from ..storage.loading import load_dataset, locate
-    from ..storage.questions import list_contains
-    from ..verbosity import hidden_progress_bars
+    `--limit` prints the first rows only. If no row matches, the nearest filters with rows are
+    printed on standard error.
+    """
+    import dataclasses
 
-    # Says which frameworks, tasks and kinds there are where one of these is not.
-    Filters(
-        framework=(framework,) if framework else (),
-        task=tuple(task or ()),
-        subtask=tuple(subtask or ()),
-        kind=(kind,) if kind else (),
-        method=(found_by,) if found_by else (),
-    )
+    from ..schema.tables import GRAPHS, config_named
+    from ..storage.filters import nearest_choices
+    from ..storage.selection import list_rows
+
+    filters = dataclasses.replace(selection.filters(), limit=None)
     table = config_named(config).table
-    is_of_parts = table is SUBGRAPHS
-    if not is_of_parts and (found_by is not None or min_occurrences is not None):
-        option = "--found-by" if found_by is not None else "--min-occurrences"
-        raise RunError(
-            f"`{option}` is about parts of graphs, and `{config}` holds none. List `sole_op`, "
-            "`fusible` or `typical` with it."
-        )
-    column = pyarrow.dataset.field
-    conditions = []
-    if name is not None:
-        conditions.append(_contains(column("id"), name))
-    if task:
-        conditions.append(column("task").isin(task))
-    if subtask:
-        conditions.append(column("subtask").isin(subtask))
-    for field, wanted in (
-        ("framework", framework), ("kind", kind), ("dtype", dtype), ("license", license),
-        ("is_dynamic", dynamic), ("method", found_by),
-    ):  # fmt: skip
-        if wanted is not None:
-            conditions.append(column(field) == wanted)
-    if tag:
-        conditions.append(functools.reduce(operator.or_, (list_contains("tags", t) for t in tag)))
-    if source:
-        conditions.append(column("source").isin(source))
-    if family is not None:
-        conditions.append(_starts_with(column("family"), family))
-    for field, least, most in (
-        ("num_ops", min_ops, max_ops),
-        ("num_params", min_params, max_params),
-        ("flops", min_flops, max_flops),
-        ("num_occurrences", min_occurrences, None),
-    ):
-        if least is not None:
-            conditions.append(column(field) >= math.ceil(least))
-        if most is not None:
-            conditions.append(column(field) <= math.floor(most))
-    filters = None
-    for condition in conditions:
-        filters = condition if filters is None else filters & condition
-    # From the Hub a stream fetches these columns alone; a local one would cost the import of torch.
-    is_remote = not isinstance(locate(dataset), Path)
+    for name, column in filters.columns().items():
+        if column not in table.schema.names:
+            hint = "`sole_op`, `fusible` or `typical`" if name in PART_FILTERS else "graphs, `all`"
+            raise RunError(
+                f"`{filters.describe([name])}` compares `{column}`, which {table.rows} do not "
+                f"have. Remove it, or list a config of {hint}."
+            )
     columns = LISTED if table is GRAPHS else table.listed
-    with hidden_progress_bars():
-        splits: Any = load_dataset(
-            dataset, config, None, filters=filters, columns=columns, streaming=is_remote
-        )
-    rows = [{name: row[name] for name in columns} for split in splits.values() for row in split]
+    compared = dict.fromkeys((*columns, *filters.columns().values()))
+    listed = list_rows(selection.dataset, config, list(compared))
+    rows = [{name: row[name] for name in columns} for row in listed if filters.keeps(row)]
     if table.holds_samples:
         rows.sort(key=lambda row: (row["num_ops"], row["id"]))
-    shown = rows if limit is None else rows[:limit]
+    shown = rows[: selection.limit]
+    if listed and not rows:
+        named = table.rows.partition(" ")[0] if table.holds_samples else "rows"
+        echo(nearest_choices(filters, listed, named), err=True)
     if as_json:
         for row in shown:
-            echo(json.dumps(row, default=str))  # a time
+            echo(json.dumps(row, default=str))  # for times
         return
     _print_table(shown, columns)
     hidden = len(rows) - len(shown)
@@ -229,20 +153,6 @@ def _show(what: str, dataset: str, names: Names, svg: Path | None, max_boxes: in
         echo(line)
     echo("")
     echo(print_source(sample, names=names))
-
-
-def _contains(column: pyarrow.dataset.Expression, text: str) -> pyarrow.dataset.Expression:
-    import pyarrow.compute
-
-    return pyarrow.compute.match_substring(  # pyright: ignore[reportAttributeAccessIssue]
-        column, text, ignore_case=True
-    )
-
-
-def _starts_with(column: pyarrow.dataset.Expression, prefix: str) -> pyarrow.dataset.Expression:
-    import pyarrow.compute
-
-    return pyarrow.compute.starts_with(column, prefix)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _print_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from ..terminal import counted
 from .counting import KEPT, PARTLY, show_account, show_count, stoppable
 from .disk import new_output
 from .groups import with_groups
-from .run_options import SelectionOptions
+from .selection import SelectionOptions
 
 app = typer.Typer()
 

@@ -10,12 +10,8 @@ import typer
 from .compare import REGRESSED
 from .counting import PARTLY, stoppable
 from .groups import with_groups
-from .run_options import (
-    ComparisonOptions,
-    CompilerOptions,
-    MeasurementOptions,
-    SelectionOptions,
-)
+from .run_options import ComparisonOptions, CompilerOptions, MeasurementOptions
+from .selection import SelectionOptions
 from .terminal import echo
 from .verdicts import VerdictPrinter
 

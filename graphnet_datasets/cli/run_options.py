@@ -12,7 +12,7 @@ from ..errors import RunError
 from .groups import OptionGroup
 
 if TYPE_CHECKING:
-    from ..benchmark import Filters, Settings
+    from ..benchmark import Settings
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,66 +58,6 @@ class CompilerOptions(OptionGroup):
                 "after another; they may share `--out`."
             )
         return options
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SelectionOptions(OptionGroup):
-    """Which samples."""
-
-    title: ClassVar[str] = "Which samples"
-
-    dataset: Annotated[str, typer.Option(help="`graphnet`, a path or org/name.")] = "graphnet"
-    task: Annotated[list[str] | None, typer.Option(help="Only this task (repeatable).")] = None
-    subtask: Annotated[
-        list[str] | None, typer.Option(help="Only this subtask: detection, causal-lm, …")
-    ] = None
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(help="Only with this tag: `small` runs in milliseconds (repeatable)."),
-    ] = None
-    framework: Annotated[list[str] | None, typer.Option(help="Only torch or paddle.")] = None
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this kind: graph, subgraph, joint, forward or backward."),
-    ] = None
-    source: Annotated[list[str] | None, typer.Option(help="Only this source (repeatable).")] = None
-    family: Annotated[
-        list[str] | None, typer.Option(help="Only this family, by the beginning of its hash.")
-    ] = None
-    found_by: Annotated[
-        list[str] | None,
-        typer.Option(help="Only parts that this method found: rules, inductor, … (repeatable)."),
-    ] = None
-    min_ops: Annotated[int | None, typer.Option(help="At least this many operators.")] = None
-    max_ops: Annotated[int | None, typer.Option(help="At most this many operators.")] = None
-    max_params: Annotated[int | None, typer.Option(help="At most this many parameters.")] = None
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="At most this many samples, shared by the names.")
-    ] = None
-
-    @property
-    def only_framework(self) -> str:
-        """The one framework that is asked for; torch where none or several are."""
-        return self.framework[0] if self.framework and len(self.framework) == 1 else "torch"
-
-    def filters(self) -> Filters:
-        """Return the filters that keep these samples."""
-        from ..benchmark import Filters
-
-        return Filters(
-            task=tuple(self.task or ()),
-            subtask=tuple(self.subtask or ()),
-            tag=tuple(self.tag or ()),
-            framework=tuple(self.framework or ()),
-            kind=tuple(self.kind or ()),
-            source=tuple(self.source or ()),
-            family=tuple(self.family or ()),
-            method=tuple(self.found_by or ()),
-            min_ops=self.min_ops,
-            max_ops=self.max_ops,
-            max_params=self.max_params,
-            limit=self.limit,
-        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,8 @@ import typer
 from ..errors import ScoreError
 from ..terminal import counted
 from .disk import new_output
+from .groups import with_groups
+from .selection import SelectionOptions
 from .terminal import echo
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ DuplicatesRule = Annotated[
     help="Print which compilers are right and how fast they are, from run records.",
     epilog="Example: graphnet score runs --p 0 --by-task",
 )
+@with_groups
 def score(
     runs: Runs,
     p: Penalty = None,
@@ -64,11 +67,13 @@ def score(
         bool, typer.Option("--full", help="Print S(t) and ES(t) at every t, and their parts.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    selection: SelectionOptions,
 ) -> None:
     from ..scores import samples, split_by, summarise
     from ..scores.text import text_table
 
-    arms = read_arms(runs, compiler)
+    arms = filter_arms(read_arms(runs, compiler), selection)
     options = _score_options(p, b, variant, duplicates)
     columns = ["task"] * by_task + ["subtask"] * by_subtask
     if as_json:
@@ -163,6 +168,58 @@ def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
             f"{', '.join(f'`{name}`' for name in arms)}."
         )
     return chosen
+
+
+def filter_arms(arms: dict[str, pa.Table], selection: SelectionOptions) -> dict[str, pa.Table]:
+    """Return the runs of the selected samples, by arm.
+
+    Columns that run records lack are read from the dataset.
+
+    Raises:
+        ScoreError: no record matches; the message names the nearest filters that keep records.
+    """
+    from ..storage.filters import nearest_choices
+    from ..storage.selection import describe_samples
+
+    filters = selection.filters()
+    if not filters.active and filters.limit is None:
+        return arms
+    ids = {sample for arm in arms.values() for sample in arm["sample_id"].to_pylist()}
+    columns = {*filters.columns().values(), "num_ops"} - {"id"}
+    samples: dict[str, dict[str, Any]] = {sample: {"id": sample} for sample in sorted(ids)}
+    is_recorded = all(columns <= {*arm.column_names} for arm in arms.values())
+    if is_recorded:
+        for arm in arms.values():
+            rows = arm.select(["sample_id", *columns]).to_pylist()
+            samples |= {row["sample_id"]: {**row, "id": row["sample_id"]} for row in rows}
+    else:
+        described = describe_samples(selection.dataset, sorted(ids), sorted(columns))
+        samples |= {row["id"]: row for row in described}
+    kept = [name for name, row in samples.items() if filters.keeps(row)]
+    if not kept:
+        known = [row for row in samples.values() if len(row) > 1]
+        hint = nearest_choices(filters, known, "samples")
+        lacking = len(samples) - len(known)
+        unknown = (
+            f" `{selection.dataset}` lacks {counted(lacking, 'sample')} of the records; name "
+            "their dataset with `--dataset`."
+            if lacking
+            else ""
+        )
+        raise ScoreError(
+            f"No run record matches `{filters.describe(filters.active)}`. {hint}".rstrip() + unknown
+        )
+    kept.sort(key=lambda name: (samples[name].get("num_ops") or 0, name))
+    chosen = frozenset(kept[: filters.limit])
+    parts = {name: of_samples(arm, chosen) for name, arm in arms.items()}
+    return {name: part for name, part in parts.items() if part.num_rows}
+
+
+def of_samples(runs: pa.Table, ids: frozenset[str]) -> pa.Table:
+    """Return the run records of some samples."""
+    import pyarrow as pa
+
+    return runs.filter(pa.array([name in ids for name in runs["sample_id"].to_pylist()]))
 
 
 def check_duplicates(duplicates: str) -> Any:

@@ -9,7 +9,8 @@ import typer
 
 from .disk import new_output
 from .groups import with_groups
-from .run_options import SelectionOptions
+from .score import filter_arms, of_samples
+from .selection import SelectionOptions
 from .terminal import echo
 
 app = typer.Typer()
@@ -72,29 +73,26 @@ def select_samples(
 
 
 def _covering(count: int, kinds: str, selection: SelectionOptions, names: list[str]) -> Any:
-    from ..errors import DatasetNotFoundError
-    from ..storage.selection import select_rows
+    from ..storage.selection import require_rows
     from ..subsets import cover
 
-    rows = select_rows(names or ["all"], selection.filters(), dataset=selection.dataset)
-    if not rows:
-        raise DatasetNotFoundError("No sample is left to choose from. Loosen the filters.")
+    rows = require_rows(names or ["all"], selection.filters(), dataset=selection.dataset)
     return cover(rows, count, [each.strip() for each in kinds.split(",") if each.strip()])
 
 
 def _predicting(runs: Path, count: int, selection: SelectionOptions, names: list[str]) -> Any:
-    import pyarrow as pa
-
     from ..errors import DatasetNotFoundError
     from ..scores import as_table
-    from ..storage.selection import select_rows
+    from ..storage.selection import choose
     from ..subsets import predict
 
-    table = as_table(str(runs))
+    arms = filter_arms({"": as_table(str(runs))}, selection)
     if names:
-        rows = select_rows(names, selection.filters(), dataset=selection.dataset)
-        kept = {row["id"] for row in rows}
-        table = table.filter(pa.array([each in kept for each in table["sample_id"].to_pylist()]))
-        if not table.num_rows:
-            raise DatasetNotFoundError(f"`{runs}` has no records of {', '.join(names)}.")
-    return predict(table, count)
+        ids = choose(names, dataset=selection.dataset).ids
+        arms = {name: of_samples(arm, ids) for name, arm in arms.items()}
+        if not any(arm.num_rows for arm in arms.values()):
+            raise DatasetNotFoundError(
+                f"`{runs}` has no records of {', '.join(names)}. Name samples of the records, or "
+                "leave the names out."
+            )
+    return predict(arms[""], count)

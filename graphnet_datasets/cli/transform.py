@@ -14,7 +14,7 @@ from ..terminal import counted
 from .counting import KEPT, PARTLY, show_account, show_count, stoppable
 from .disk import new_output
 from .groups import OptionGroup, with_groups
-from .run_options import SelectionOptions
+from .selection import SelectionOptions
 
 if TYPE_CHECKING:
     from ..transforms.registry import Step

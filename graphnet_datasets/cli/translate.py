@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..atomic import new_directory
-from ..errors import DatasetExistsError, DatasetNotFoundError, TranslationError
+from ..errors import DatasetExistsError, TranslationError
 from .counting import PARTLY
 from .disk import new_output
+from .groups import with_groups
+from .selection import SelectionOptions
 from .terminal import echo
 
 if TYPE_CHECKING:
@@ -23,21 +25,22 @@ app = typer.Typer()
     "translate",
     epilog="Example: graphnet translate torch/resnet-18 --to paddle --out mine.parquet --check",
 )
+@with_groups
 def translate(
-    what: Annotated[
+    names: Annotated[
         list[str], typer.Argument(help="Samples' ids, configs, or paths that start with `./`.")
     ],
+    *,
     out: Annotated[
         Path,
         typer.Option(help="A file that ends in .parquet, or a directory: one folder per sample."),
     ],
     to: Annotated[str, typer.Option(help="The framework to translate to: paddle.")] = "paddle",
-    dataset: Annotated[str, typer.Option(help="Where ids and configs are looked up.")] = "graphnet",
     is_checked: Annotated[
         bool, typer.Option("--check", help="Run both and keep only what agrees at --tolerance.")
     ] = False,
     tolerance: Annotated[float, typer.Option(help="The t at which --check asks to agree.")] = -5.0,
-    limit: Annotated[int | None, typer.Option(help="Translate this many samples at most.")] = None,
+    selection: SelectionOptions,
 ) -> None:
     """Translate samples of torch to paddle, operator by operator.
 
@@ -46,18 +49,14 @@ def translate(
     """
     from ..benchmark.judging.equivalence import Comparer
     from ..sample import Sample
-    from ..storage.filters import Filters
-    from ..storage.selection import select_rows
+    from ..storage.selection import require_rows
     from ..transforms import translate as translate_sample
 
     if to != "paddle":
         raise typer.BadParameter("it is `paddle`", param_hint="--to")
     if out.exists() and (out.suffix == ".parquet" or any(out.iterdir())):
         raise DatasetExistsError(f"`{out}` exists already. Choose another path for --out.")
-    filters = Filters(framework=("torch",), limit=limit)
-    rows = select_rows(what, filters, dataset=dataset)
-    if not rows:
-        raise DatasetNotFoundError(f"There is no sample of torch in {', '.join(what)}.")
+    rows = require_rows(names, selection.filters(), dataset=selection.dataset, framework="torch")
     done: list[Sample] = []
     with new_output(out), Comparer() as comparer:
         for row in rows:

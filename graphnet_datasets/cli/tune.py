@@ -12,7 +12,7 @@ from ..atomic import write_text
 from .counting import KEPT, PARTLY, show_account, show_count, stoppable
 from .disk import new_output
 from .groups import with_groups
-from .run_options import SelectionOptions
+from .selection import SelectionOptions
 from .terminal import echo
 
 if TYPE_CHECKING:
@@ -100,8 +100,12 @@ def tune(
     op_family: Annotated[
         list[str] | None, typer.Option(help="Only matmul, conv2d, softmax … (repeatable).")
     ] = None,
-    min_flops: Annotated[int, typer.Option(min=0, help="Only tasks of at least so many.")] = 0,
-    max_flops: Annotated[int | None, typer.Option(help="Only tasks of at most so many.")] = None,
+    min_task_flops: Annotated[
+        int, typer.Option(min=0, help="Only tasks of at least this many FLOPs.")
+    ] = 0,
+    max_task_flops: Annotated[
+        int | None, typer.Option(help="Only tasks of at most this many FLOPs.")
+    ] = None,
     max_tasks: Annotated[
         int | None, typer.Option(min=1, help="At most so many tasks, shared by their families.")
     ] = None,
@@ -159,8 +163,8 @@ def tune(
             seed=seed,
             choice=TaskChoice(
                 family=tuple(op_family or ()),
-                min_flops=min_flops,
-                max_flops=max_flops,
+                min_flops=min_task_flops,
+                max_flops=max_task_flops,
                 max_tasks=max_tasks,
             ),
             plan=TimingPlan(repeat=repeat, min_repeat_ms=min_repeat_ms),

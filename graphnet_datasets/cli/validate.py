@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetExistsError, DatasetNotFoundError
+from ..errors import DatasetExistsError
 from ..terminal import counted
 from .disk import new_output
+from .groups import with_groups
+from .selection import SelectionOptions
 from .terminal import echo, print_table
 
 if TYPE_CHECKING:
@@ -21,17 +23,16 @@ app = typer.Typer()
 
 
 @app.command("validate", epilog="Example: graphnet validate torchvision/resnet18")
+@with_groups
 def validate(
     ctx: typer.Context,
-    what: Annotated[
+    names: Annotated[
         list[str], typer.Argument(help="Samples' ids, configs, or paths that start with `./`.")
     ],
-    dataset: Annotated[str, typer.Option(help="Where ids and configs are looked up.")] = "graphnet",
+    *,
     only: Annotated[
         list[str] | None, typer.Option("--check", help="Make only this check (repeatable).")
     ] = None,
-    framework: Annotated[list[str] | None, typer.Option(help="Only torch or paddle.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Check this many samples at most.")] = None,
     memory_limit: Annotated[
         float, typer.Option(help="Gigabytes that one sample may take; larger ones are skipped.")
     ] = 8.0,
@@ -50,6 +51,7 @@ def validate(
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per sample.")] = False,
+    selection: SelectionOptions,
 ) -> None:
     """Check that samples run, can be cut, stored, analysed and captured again.
 
@@ -70,16 +72,13 @@ def validate(
         trust_remote_code=trust_remote_code,
         servers=ctx.obj,
     ) as validator:
-        if is_likely_torch(what, framework or ()):
+        filters = selection.filters()
+        if is_likely_torch(names, filters.framework):
             validator.start("torch", checks)  # imported while this process reads the table
         from ..sample import Sample
-        from ..storage.filters import Filters
-        from ..storage.selection import select_rows
+        from ..storage.selection import require_rows
 
-        filters = Filters(framework=tuple(framework or ()), limit=limit)
-        rows = select_rows(what, filters, dataset=dataset)
-        if not rows:
-            raise DatasetNotFoundError(f"There is no sample in {', '.join(what)}.")
+        rows = require_rows(names, filters, dataset=selection.dataset)
         with new_output(out):
             for row in _counted_off(rows):
                 validation = validator.validate(Sample.from_row(row), checks)

@@ -16,14 +16,13 @@ from ..analysis.splits import SPLITS
 from ..atomic import write_text
 from ..benchmark.handover import COMPILERS_VARIABLE
 from ..decoding import read_json_lines
-from ..errors import DatasetNotFoundError
 from ..isolation import Limits, Work, check_executor, open_pool
 from ..schema.tables import KERNELS
 from ..storage.collection import Collection, Count
 from ..storage.filters import Filters
 from ..storage.layout import write_readme
 from ..storage.parts import PartReader
-from ..storage.selection import select_rows
+from ..storage.selection import require_rows
 from ..storage.shards import write_shards
 from ..storage.staging import Staging
 from ..terminal import counted
@@ -121,15 +120,7 @@ def collect_kernels(
     if finished is not None:
         return finished
     collecting.staging.check_free()
-    rows = [
-        row for row in select_rows(what, filters, dataset=dataset) if row["framework"] == "torch"
-    ]
-    if not rows:
-        raise DatasetNotFoundError(
-            "No torch sample remains after filtering. Loosen the filters; `graphnet list` shows "
-            "the "
-            "available samples."
-        )
+    rows = require_rows(what, filters, dataset=dataset, framework="torch")
     work = Work("graphnet_datasets.kernels.server", PHASES, limits, {COMPILERS_VARIABLE: compiler})
     with collecting.staging.hold():
         pool = open_pool(work, executor, jobs)

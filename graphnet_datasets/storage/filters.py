@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -17,21 +18,81 @@ from ..suggestions import did_you_mean
 from .questions import check_columns, filter_columns, matches, without_empty_lists
 
 
+@dataclasses.dataclass(frozen=True)
+class _Condition:
+    """The column that a filter compares, and the comparison of its cell with the filter's value."""
+
+    column: str
+    holds: Callable[[Any, Any], bool]
+    is_bound: bool = False
+
+
+def _is_in(cell: Any, values: Sequence[Any]) -> bool:
+    return cell in values
+
+
+def _is_at_least(cell: Any, bound: float) -> bool:
+    return cell is not None and cell >= bound
+
+
+def _is_at_most(cell: Any, bound: float) -> bool:
+    return cell is not None and cell <= bound
+
+
+_CONDITIONS = {
+    "name": _Condition(
+        "id", lambda cell, texts: any(text.lower() in cell.lower() for text in texts)
+    ),
+    "task": _Condition("task", _is_in),
+    "subtask": _Condition("subtask", _is_in),
+    "tag": _Condition("tags", lambda cell, tags: not set(tags).isdisjoint(cell or ())),
+    "framework": _Condition("framework", _is_in),
+    "kind": _Condition("kind", _is_in),
+    "source": _Condition("source", _is_in),
+    "family": _Condition("family", lambda cell, prefixes: (cell or "").startswith(prefixes)),
+    "method": _Condition("method", _is_in),
+    "dtype": _Condition("dtype", _is_in),
+    "license": _Condition("license", _is_in),
+    "is_dynamic": _Condition("is_dynamic", lambda cell, is_dynamic: bool(cell) == is_dynamic),
+    "min_ops": _Condition("num_ops", _is_at_least, is_bound=True),
+    "max_ops": _Condition("num_ops", _is_at_most, is_bound=True),
+    "min_params": _Condition("num_params", _is_at_least, is_bound=True),
+    "max_params": _Condition("num_params", _is_at_most, is_bound=True),
+    "min_flops": _Condition("flops", _is_at_least, is_bound=True),
+    "max_flops": _Condition("flops", _is_at_most, is_bound=True),
+    "min_occurrences": _Condition("num_occurrences", _is_at_least, is_bound=True),
+}
+"""The filters of one column. Those that are not bounds take several values."""
+
+_OPTIONS = {"method": "--found-by"}
+"""Options of the command line with another name than the filter."""
+
+MAX_VALUES_NAMED = 5
+MAX_CHOICES_NAMED = 3
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Filters:
     """A filter of rows; None and empty fields keep all, and one of several values must match.
 
-    `subtask` is the purpose of the model (`analysis.subtasks`). `tag` is a required tag, such as
-    `small`; one of several suffices. `kind` is `graph`, `subgraph`, or `joint` (a graph with its
-    gradients). `family` is a family's hash or a prefix of it. `method` is the method by which parts
-    were found; whole graphs match any. `limit` is shared out evenly over several selected names:
-    for `cv` and `nlp` a limit of 6 keeps the first three of each. `where` contains filters in the
-    form of `load_dataset` (see `as_filters`).
+    `name` is text in the sample's id, in any case. `subtask` is the purpose of the model
+    (`analysis.subtasks`). `tag` is a required tag, such as `small`. `kind` is `graph`, `subgraph`,
+    or `joint` (a graph with its gradients). `family` is a family's hash or a prefix of it. `method`
+    is the method by which parts were found, and `min_occurrences` the least number of times that a
+    part occurs; whole graphs have neither. `dtype` is the dtype of most weights, and `license` the
+    recorded license. `is_dynamic` keeps graphs with (True) or without (False) symbolic dimensions.
+    `limit` is shared out evenly over several selected names: for `cv` and `nlp` a limit of 6 keeps
+    the first three of each. `where` contains filters in the form of `load_dataset` (see
+    `as_filters`).
 
     Raises:
         RunError: a framework, task, kind or method does not exist.
+
+    >>> Filters(name=("ResNet",), max_ops=99).keeps({"id": "torch/resnet-18", "num_ops": 70})
+    True
     """
 
+    name: tuple[str, ...] = ()
     task: tuple[str, ...] = ()
     subtask: tuple[str, ...] = ()
     tag: tuple[str, ...] = ()
@@ -40,9 +101,16 @@ class Filters:
     source: tuple[str, ...] = ()
     family: tuple[str, ...] = ()
     method: tuple[str, ...] = ()
+    dtype: tuple[str, ...] = ()
+    license: tuple[str, ...] = ()
+    is_dynamic: bool | None = None
     min_ops: int | None = None
     max_ops: int | None = None
+    min_params: int | None = None
     max_params: int | None = None
+    min_flops: float | None = None
+    max_flops: float | None = None
+    min_occurrences: int | None = None
     limit: int | None = None
     where: Any = None
 
@@ -60,24 +128,128 @@ class Filters:
                         f"of {', '.join(accepted)}."
                     )
 
+    @property
+    def active(self) -> list[str]:
+        """The names of the filters that can exclude a row; `limit` is not among them."""
+        names = [name for name in _CONDITIONS if getattr(self, name) not in (None, ())]
+        return [*names, "where"] if self.where is not None else names
+
+    def failing(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the filters that exclude a row.
+
+        >>> Filters(task=("cv",), max_ops=9).failing({"task": "cv", "num_ops": 12})
+        ('max_ops',)
+        """
+        return tuple(
+            name
+            for name in self.active
+            if not (
+                matches(self.where, row)
+                if name == "where"
+                else _CONDITIONS[name].holds(row.get(_CONDITIONS[name].column), getattr(self, name))
+            )
+        )
+
     def keeps(self, row: Mapping[str, Any]) -> bool:
         """Return whether the filters keep a row; `limit` is ignored."""
-        for name in ("task", "subtask", "framework", "kind", "source"):
-            accepted = getattr(self, name)
-            if accepted and row.get(name) not in accepted:
-                return False
-        if self.tag and not set(self.tag) & set(row.get("tags") or ()):
-            return False
-        if self.method and row.get("method") not in self.method:
-            return False
-        if self.family and not (row["family"] or "").startswith(self.family):
-            return False
-        return (
-            (self.where is None or matches(self.where, row))
-            and (self.min_ops is None or row["num_ops"] >= self.min_ops)
-            and (self.max_ops is None or row["num_ops"] <= self.max_ops)
-            and (self.max_params is None or row["num_params"] <= self.max_params)
-        )
+        return not self.failing(row)
+
+    def columns(self) -> dict[str, str]:
+        """Return the column that each active filter compares, except for those of `where`.
+
+        >>> Filters(method=("rules",), max_ops=9).columns()
+        {'method': 'method', 'max_ops': 'num_ops'}
+        """
+        return {name: _CONDITIONS[name].column for name in self.active if name != "where"}
+
+    def describe(self, names: Iterable[str]) -> str:
+        """Return some of the filters as options of the command line.
+
+        >>> Filters(method=("rules",), max_flops=1e9, is_dynamic=False).describe(
+        ...     ["method", "max_flops", "is_dynamic"])
+        '--found-by rules --static --max-flops 1e+09'
+        """
+        chosen = set(names)
+        return " ".join(self._describe_one(name) for name in self.active if name in chosen)
+
+    def _describe_one(self, name: str) -> str:
+        value = getattr(self, name)
+        if name == "where":
+            return f"filters={value!r}"[:200]
+        if name == "is_dynamic":
+            return "--dynamic" if value else "--static"
+        option = option_of(name)
+        if isinstance(value, tuple):
+            return " ".join(f"{option} {part}" for part in value)
+        return f"{option} {_short(value)}"
+
+
+def option_of(name: str) -> str:
+    """Return the option of the command line for a filter.
+
+    >>> option_of("min_ops"), option_of("method")
+    ('--min-ops', '--found-by')
+    """
+    return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+
+
+def nearest_choices(filters: Filters, rows: Iterable[Mapping[str, Any]], rows_name: str) -> str:
+    """Return sentences on how to loosen filters that keep none of the rows.
+
+    Nearest are the rows that the fewest filters exclude. The sentences name these filters, the
+    number of rows without them, and values that keep some of these rows.
+
+    >>> rows = [{"task": "cv", "num_ops": 12}, {"task": "cv", "num_ops": 30}]
+    >>> nearest_choices(Filters(task=("cv",), max_ops=9), rows, "samples")
+    'Without `--max-ops 9`, 2 samples remain; the nearest is `--max-ops 12`.'
+    """
+    near: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        near.setdefault(filters.failing(row), []).append(row)
+    if not near:
+        return ""
+    fewest = min(map(len, near))
+    choices = [(names, group) for names, group in near.items() if len(names) == fewest]
+    choices.sort(key=lambda choice: -len(choice[1]))
+    return " ".join(
+        _describe_choice(filters, names, group, rows_name)
+        for names, group in choices[:MAX_CHOICES_NAMED]
+    )
+
+
+def _describe_choice(
+    filters: Filters, names: Sequence[str], rows: Sequence[Mapping[str, Any]], rows_name: str
+) -> str:
+    number = f"{len(rows)} {rows_name if len(rows) > 1 else rows_name.removesuffix('s')}"
+    remain = "remain" if len(rows) > 1 else "remains"
+    if not names:
+        return f"{number} {remain}."
+    sentence = f"Without `{filters.describe(names)}`, {number} {remain}"
+    if len(names) > 1 or names[0] in ("where", "name", "family", "is_dynamic"):
+        return f"{sentence}."
+    (name,) = names
+    condition = _CONDITIONS[name]
+    cells = [row.get(condition.column) for row in rows]
+    if condition.is_bound:
+        known = [cell for cell in cells if cell is not None]
+        if not known:
+            return f"{sentence}, where `{condition.column}` is unknown."
+        nearest = max(known) if name.startswith("min_") else min(known)
+        return f"{sentence}; the nearest is `{option_of(name)} {nearest}`."
+    counts = collections.Counter(
+        value for cell in cells for value in (cell if isinstance(cell, list) else [cell]) if value
+    )
+    if not counts:
+        return f"{sentence}, where `{condition.column}` is empty."
+    listed = ", ".join(
+        f"`{value}` ({count})" for value, count in counts.most_common(MAX_VALUES_NAMED)
+    )
+    more = "" if len(counts) <= MAX_VALUES_NAMED else ", and others"
+    return f"{sentence}, with {listed}{more}."
+
+
+def _short(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def as_filters(filters: Any) -> Filters:
@@ -105,17 +277,18 @@ def as_filters(filters: Any) -> Filters:
 
 
 def columns_of(filters: Filters) -> list[str]:
-    """Return the columns used by `where`; for an expression, all but lists of structs.
+    """Return the columns used by filters; for an expression in `where`, all but lists of structs.
 
     >>> columns_of(as_filters([("flops", "<", 1e9), ("tags", "contains", "small")]))
     ['flops', 'tags']
     """
-    if filters.where is None:
-        return []
+    columns = list(filters.columns().values())
     if isinstance(filters.where, pc.Expression):
-        return [
+        columns += [
             field.name
             for field in SUBGRAPHS_SCHEMA
             if not pa.types.is_list(field.type) or not pa.types.is_struct(field.type.value_type)
         ]
-    return filter_columns(filters.where)
+    elif filters.where is not None:
+        columns += filter_columns(filters.where)
+    return list(dict.fromkeys(columns))

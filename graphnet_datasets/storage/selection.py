@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,18 +18,15 @@ from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import COMPILER_BUGS, SUBGRAPHS
 from ..suggestions import did_you_mean
 from ..verbosity import hidden_progress_bars
-from .filters import Filters, as_filters, columns_of
+from .filters import Filters, as_filters, columns_of, nearest_choices
 from .loading import load_dataset, locate
 from .local_rows import read_local_ids, read_local_rows
 
 LIST = "@"
 """Prefix of a path of a file with sample ids, one per line."""
 
-_LISTED = (
-    *("id", "framework", "task", "subtask", "kind", "source", "tags", "method", "family"),
-    *("num_ops", "num_params"),
-)
-"""Columns needed for filters and for the order of rows."""
+_LISTED = ("id", "framework", "family", "num_ops")
+"""Columns needed for the order and the identity of rows; filters add theirs."""
 
 
 @raises_only(SchemaError)
@@ -54,6 +52,63 @@ def select_rows(
     return choose(what, filters, dataset=dataset).read(filters.limit)
 
 
+def require_rows(
+    what: Any,
+    filters: Filters | Any = None,
+    *,
+    dataset: str | os.PathLike[str] = "graphnet",
+    framework: str = "",
+) -> list[dict[str, Any]]:
+    """Return rows like `select_rows`, at least one, optionally of one framework.
+
+    Raises:
+        DatasetNotFoundError: a name or path does not exist, or no sample matches; the message names
+            the nearest filters that keep samples.
+        RunError: the filters exclude `framework`.
+
+    >>> require_rows("torch/resnet-18", Filters(max_ops=9))
+    Traceback (most recent call last):
+      ...
+    graphnet_datasets.errors.DatasetNotFoundError: No sample of `torch/resnet-18` matches \
+`--max-ops 9`. Without `--max-ops 9`, 1 sample remains; the nearest is `--max-ops 69`.
+    """
+    filters = as_filters(filters)
+    what = list(what) if isinstance(what, Iterator) else what
+    if framework:
+        if filters.framework and framework not in filters.framework:
+            raise RunError(
+                f"`--framework {' '.join(filters.framework)}` excludes the samples of {framework}, "
+                f"the only ones supported here. Remove it."
+            )
+        filters = dataclasses.replace(filters, framework=(framework,))
+    rows = select_rows(what, filters, dataset=dataset)
+    if not rows:
+        raise no_match(what, filters, dataset=dataset)
+    return rows
+
+
+def no_match(
+    what: Any, filters: Filters, *, dataset: str | os.PathLike[str] = "graphnet"
+) -> DatasetNotFoundError:
+    """Return the error for a selection without samples, with the nearest one that has some."""
+    several = what if isinstance(what, list | tuple) else [what]
+    names = [str(item) for item in several if isinstance(item, str | os.PathLike)]
+    listed = ", ".join(f"`{name}`" for name in names[:5]) or "the dataset"
+    if filters.limit == 0:
+        return DatasetNotFoundError(f"A limit of 0 keeps no sample of {listed}. Use at least 1.")
+    rows = [entry.row for group in _list_all(what, dataset, filters) for entry in group]
+    if not rows:
+        return DatasetNotFoundError(f"{listed} has no samples. `graphnet list` shows samples.")
+    problem = f"No sample of {listed} matches `{filters.describe(filters.active)}`."
+    hints = [nearest_choices(filters, rows, "samples")]
+    if names and all(name in CONFIGS for name in names):
+        with contextlib.suppress(GraphNetError):
+            elsewhere = [entry.row for entry in _list(dataset, None, _columns(filters))]
+            if number := sum(map(filters.keeps, elsewhere)):
+                hints.append(f"In `{ALL}`, {number} match.")
+    return DatasetNotFoundError(" ".join([problem, *hints]))
+
+
 @dataclasses.dataclass(frozen=True)
 class _Listed:
     """A row, or its columns `_LISTED`, with the dataset and config of its table."""
@@ -72,6 +127,11 @@ class Chosen:
     def frameworks(self) -> frozenset[str]:
         """The frameworks of the samples."""
         return frozenset(entry.row["framework"] for group in self.groups for entry in group)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of the samples."""
+        return frozenset(entry.row["id"] for group in self.groups for entry in group)
 
     def read(
         self, limit: int | None = None, frameworks: Collection[str] | None = None
@@ -98,17 +158,28 @@ def choose(
     (['paddle', 'torch'], ['torch', 'torch'])
     """
     filters = as_filters(filters)
-    columns = (*_LISTED, *columns_of(filters))
-    is_several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
     seen: set[tuple[str, str]] = set()
     groups: list[list[_Listed]] = []
-    for item in what if is_several else [what]:
+    for entries in _list_all(what, dataset, filters):
         groups.append([])
-        for entry in _find(item, dataset, columns):
+        for entry in entries:
             if _key(entry.row) not in seen and filters.keeps(entry.row):
                 seen.add(_key(entry.row))
                 groups[-1].append(entry)
     return Chosen(groups)
+
+
+def _list_all(
+    what: Any, dataset: str | os.PathLike[str], filters: Filters
+) -> Iterator[Iterator[_Listed]]:
+    """Yield the entries of each selected item, before filters."""
+    is_several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
+    for item in what if is_several else [what]:
+        yield _find(item, dataset, _columns(filters))
+
+
+def _columns(filters: Filters) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*_LISTED, *columns_of(filters))))
 
 
 def read_rows(
@@ -137,6 +208,28 @@ def read_rows(
     if columns is None:
         return rows
     return rows.select_columns([name for name in rows.column_names if name in columns])
+
+
+def list_rows(
+    dataset: str | os.PathLike[str], config: str | None, columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return some columns of all rows of a config; missing columns are null.
+
+    Rows of the Hub are streamed, so that only these columns are downloaded.
+
+    Raises:
+        DatasetNotFoundError: the dataset or config does not exist.
+
+    >>> len({row["task"] for row in list_rows("graphnet", "cv", ["id", "task"])})
+    1
+    """
+    if isinstance(locate(dataset), Path):
+        rows: Any = read_rows(dataset, config, columns=columns)
+    else:
+        with hidden_progress_bars():
+            splits = load_dataset(dataset, config, None, columns=columns, streaming=True)
+        rows = itertools.chain.from_iterable(splits.values())
+    return [{name: row.get(name) for name in columns} for row in rows]
 
 
 def _list(
@@ -280,18 +373,31 @@ def _find_name(
         yield from _find(rows, dataset)
 
 
-def _find_ids(ids: Sequence[str], dataset: str | os.PathLike[str]) -> list[Mapping[str, Any]]:
+def describe_samples(
+    dataset: str | os.PathLike[str], ids: Sequence[str], columns: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    """Return the id and some columns of the samples with one of `ids`, wherever they are stored.
+
+    >>> describe_samples("graphnet", ["torch/resnet-18", "unknown"], ["task"])
+    [{'id': 'torch/resnet-18', 'task': 'cv'}]
+    """
+    return _find_ids(ids, dataset, ["id", *columns])
+
+
+def _find_ids(
+    ids: Sequence[str], dataset: str | os.PathLike[str], columns: Sequence[str] | None = None
+) -> list[Mapping[str, Any]]:
     """Return the rows with one of `ids`.
 
     Ids without a whole graph are searched among parts of graphs and compiler bugs.
     """
-    rows = list(read_rows(dataset, ids=ids))
+    rows = list(read_rows(dataset, None, ids, columns))
     for config in CONFIGS.values():
         missing = sorted({*ids} - {row["id"] for row in rows})
         is_apart = config.table in (SUBGRAPHS, COMPILER_BUGS)
         if missing and is_apart and any("/" in name for name in missing):
             with contextlib.suppress(DatasetNotFoundError):  # the config is optional
-                rows += read_rows(dataset, config.name, missing)
+                rows += read_rows(dataset, config.name, missing, columns)
     return rows
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from ..atomic import write_text
 from ..decoding import read_json_lines
-from ..errors import CompilerUnavailableError, DatasetNotFoundError
+from ..errors import CompilerUnavailableError
 from ..isolation import Limits, LocalPool, Work, num_processors
 from ..schema.tables import TUNING_TASKS
 from ..storage.collection import Collection, Count
 from ..storage.filters import Filters
 from ..storage.parts import PartReader
-from ..storage.selection import select_rows
+from ..storage.selection import require_rows
 from ..storage.staging import Staging
 from ..terminal import counted
 from ..version import __version__
@@ -120,14 +120,7 @@ def collect_tasks(
     if finished is not None:
         return finished
     collecting.staging.check_free()
-    rows = [
-        row for row in select_rows(what, filters, dataset=dataset) if row["framework"] == "torch"
-    ]
-    if not rows:
-        raise DatasetNotFoundError(
-            "No torch sample matches the filters. Relax them; `graphnet list` shows the available "
-            "samples."
-        )
+    rows = require_rows(what, filters, dataset=dataset, framework="torch")
     work = Work("graphnet_datasets.tuning.extract_server", PHASES, limits)
     with collecting.staging.hold():
         pool = LocalPool(work, min(jobs or num_processors(), len(rows)))

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from graphnet_datasets.benchmark.matching import match_compilers
-from graphnet_datasets.errors import RunError, UnknownCompilerError
+from graphnet_datasets.errors import DatasetNotFoundError, RunError, UnknownCompilerError
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.storage.filters import Filters
@@ -59,8 +59,10 @@ def test_a_compiler_for_none_of_the_samples_is_refused(
 
 
 def test_nothing_to_run_is_an_error() -> None:
-    message = "There is nothing to run: no sample was given, or the filters keep none."
-    with pytest.raises(RunError, match=f"^{re.escape(message)}$"):
+    message = "There is nothing to run: no sample was given."
+    with pytest.raises(RunError, match=f"^{re.escape(message)}"):
         match([], "inductor")
+    with pytest.raises(DatasetNotFoundError, match=r"`--max-ops 0`\. Without `--max-ops 0`, 3 "):
+        match(BOTH, "eager", max_ops=0)
     with pytest.raises(RunError, match=r"no compiler was given\.$"):
         match(BOTH)

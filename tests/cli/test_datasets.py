@@ -82,6 +82,19 @@ def test_list_filters(root: Path, options: list[str], expected: list[str]) -> No
     assert listed("--dataset", root, *options) == expected
 
 
+def test_an_empty_list_names_the_nearest_filters(root: Path) -> None:
+    result = call("list", "cv", "--dataset", root, "--dtype", "bfloat16", "--max-ops", "1")
+    assert result.stdout.endswith("\n0 graphs\n")
+    assert result.stderr == ("Without `--dtype bfloat16`, 1 graph remains, with `float32` (1).\n")
+
+
+def test_list_refuses_filters_of_other_tables() -> None:
+    result = call("list", "cv", "--found-by", "rules", exit_code=1)
+    assert result.stderr.endswith("list a config of `sole_op`, `fusible` or `typical`.\n")
+    result = call("list", "tuning_tasks", "--kind", "graph", exit_code=1)
+    assert result.stderr.startswith("Error: `--kind graph` compares `kind`, which ")
+
+
 @pytest.mark.parametrize(
     ("config", "heads"),
     [

@@ -11,13 +11,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from graphnet_datasets.cli import run, run_options
+from graphnet_datasets.cli import run, run_options, selection
 from graphnet_datasets.cli.groups import OptionGroup, with_groups
 from graphnet_datasets.errors import RunError
 
 GROUPS = (
     run_options.CompilerOptions,
-    run_options.SelectionOptions,
+    selection.SelectionOptions,
     run_options.MeasurementOptions,
     run_options.ComparisonOptions,
 )
@@ -66,7 +66,7 @@ def test_a_default_of_the_command_line_is_that_of_the_library() -> None:
     from graphnet_datasets.benchmark import Filters, Settings
 
     assert run_options.MeasurementOptions().settings() == Settings()
-    assert run_options.SelectionOptions().filters() == Filters()
+    assert selection.SelectionOptions().filters() == Filters()
 
 
 def test_what_is_kept_for_others_is_of_eager(tmp_path: Path) -> None:

@@ -144,7 +144,10 @@ def test_custom_operators_are_run_where_that_is_allowed(tmp_path: Path) -> None:
             "Error: There is no compiler `gcc` for torch. There are: ",
         ),
         (["resnet"], "Error: `resnet` is neither a config nor the id of a sample of "),
-        (["cv", "--min-ops", 10**6], "Error: There is nothing to run: "),
+        (
+            ["cv", "--min-ops", 10**6],
+            "Error: No sample of `cv` matches `--min-ops 1000000`. Without",
+        ),
         (
             ["cv", "--timeout", "compile"],
             "Error: `compile` is not a timeout. Write it as `phase=seconds`, for example ",

@@ -16,6 +16,7 @@ from graphnet_datasets.scores import error_aware_speedup_score, speedup_score
 
 from ..benchmark.test_upstream_log import log_of
 from ..scores.run_rows import BROKEN_EAGER, FOUR, make_run
+from ..tables import write_dataset
 
 
 def invoke(*arguments: object) -> Result:
@@ -50,6 +51,37 @@ def test_score_prints_a_row_per_arm_then_what_follows(runs: Path) -> None:
     )
     assert len(lines) < 10
     assert "`--full`" in lines[-1]
+
+
+def scored_ids(*arguments: object) -> set[str]:
+    result = invoke("score", *arguments, "--by-sample", "--json")
+    assert result.exit_code == 0, result.output
+    return {row["sample_id"] for row in json.loads(result.stdout)["by_sample"]}
+
+
+def test_score_filters_by_columns_of_the_records(runs: Path) -> None:
+    assert scored_ids(runs, "--task", "nlp") == {"crashed", "refused"}
+    assert scored_ids(runs, "--name", "SLOW", "--name", "crash") == {"slow", "crashed"}
+    assert scored_ids(runs, "--family", "g") == {"crashed"}
+    result = invoke("score", runs, "--task", "audio")
+    assert result.exit_code == 1
+    message = (
+        "Error: No run record matches `--task audio`. Without `--task audio`, 5 samples remain"
+    )
+    assert result.stderr.startswith(message)
+
+
+def test_score_filters_by_columns_of_the_dataset(tmp_path: Path) -> None:
+    rows = [make_run(f"cv/chain-{size}", 2.0, num_ops=size) for size in (1, 2, 20)]
+    rows.append(make_run("elsewhere", 2.0, num_ops=1))
+    runs = write(tmp_path / "runs.parquet", rows)
+    words = (runs, "--dataset", write_dataset(tmp_path / "source"))
+    assert scored_ids(*words, "--tag", "small") == {"cv/chain-1", "cv/chain-2"}
+    assert scored_ids(*words, "--min-flops", "7") == {"cv/chain-2", "cv/chain-20"}
+    assert scored_ids(*words, "--dtype", "float32", "--limit", "1") == {"cv/chain-1"}
+    result = invoke("score", *words, "--dtype", "int8")
+    assert "with `float32` (3)" in result.stderr
+    assert "lacks 1 sample of the records" in result.stderr
 
 
 def test_the_full_table_folds_equal_rows(runs: Path) -> None:

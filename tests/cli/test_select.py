@@ -72,6 +72,9 @@ def test_samples_are_chosen_by_records(tmp_path: Path) -> None:
     found = call("select", "--predict", tmp_path / "runs.parquet", "--count", "4")
     assert len(found.stdout.split()) == 4
     assert "10 samples" in found.stderr and "30 samples" in found.stderr
+    words = ("select", "--predict", tmp_path / "runs.parquet", "--count", "4")
+    refused = call(*words, "--task", "audio", exit_code=1).stderr
+    assert "No run record matches `--task audio`." in refused
 
 
 def test_the_list_of_the_demo_names_embedded_graphs_of_all_tasks() -> None:
@@ -86,7 +89,7 @@ def test_what_cannot_be_chosen_is_said(dataset: Path, tmp_path: Path) -> None:
     said = call(*words, "--cover", "shape", exit_code=1).stderr
     assert "Unknown kind `shape`" in said and "`shapes`" in said
     said = call(*words, "--min-ops", "9999", exit_code=1).stderr
-    assert "No sample is left to choose from." in said
+    assert "the nearest is `--min-ops 25`" in said
     said = call("select", "--predict", tmp_path / "none", exit_code=1).stderr
     assert "none" in said
     assert "Invalid value" in call(*words, "--count", "0", exit_code=2).stderr

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from ...atomic import write_text
 from ...decoding import read_text
-from ...errors import DatasetNotFoundError, GraphNetError
+from ...errors import GraphNetError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Limits, Pool, PoolJob, Work, check_executor, open_pool
 from ...sample import Sample
@@ -25,7 +25,7 @@ from ..filters import Filters
 from ..job_files import write_job
 from ..layout import read_layout, write_readme
 from ..parts import encode_part, read_notes, save_part
-from ..selection import select_rows
+from ..selection import require_rows
 from ..staging import PART_SUFFIX, Staging
 from .assembly import Assembly, write_dataset
 from .outcomes import GraphOutcome, TransformReport, outcome_of, read_report, write_report
@@ -103,12 +103,7 @@ def transform_dataset(
     has_request = (transformer.staging.target / REQUEST_NAME).is_file()
     if not has_request:
         transformer.staging.check_free()
-    rows = select_rows(what, filters, dataset=dataset)
-    if not rows:
-        raise DatasetNotFoundError(
-            "No sample matches the filters. Relax them; `graphnet list` shows the available "
-            "samples."
-        )
+    rows = require_rows(what, filters, dataset=dataset)
     if has_request and (complete := transformer.find_complete(rows)) is not None:
         return complete
     transformer.staging.check_free()

@@ -214,7 +214,7 @@ def test_the_same_call_again_does_nothing_and_another_is_refused(tmp_path: Path)
 
 
 def test_nothing_to_transform_and_a_wrong_executor_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(DatasetNotFoundError, match="No sample matches the filters"):
+    with pytest.raises(DatasetNotFoundError, match=r"matches `--min-ops 9`\. Without"):
         transform_dataset([chain("a", 3)], [HALF], tmp_path / "mine", filters=Filters(min_ops=9))
     with pytest.raises(RunError, match="There is no executor `slurm`"):
         transform_dataset([chain("a", 3)], [HALF], tmp_path / "mine", executor="slurm")
