@@ -28,7 +28,7 @@ from .import_path import import_variables
 from .keeping import keep, launch_key, take
 from .limits import Limits
 from .orphans import adopt_orphans_of
-from .running import Running
+from .running import ForkedServer, Running
 from .server import MAX_CONTROL_BYTES
 from .stamps import StampReader, stamp_sockets
 from .watch import Outcome, Watch
@@ -46,7 +46,8 @@ class ForkServer:
     server's environment is that of this process without tokens and passwords, updated with
     `environment`. Jobs are confined unless `is_confined` is false (see `confinement`);
     `missing_layers` lists the layers that the kernel lacks. `has_unix_sockets` allows jobs to
-    create named Unix sockets.
+    create named Unix sockets. `origin` is a server of the same module with the same environment,
+    which runs no jobs: this server then starts as a fork of it, without imports of its own.
     """
 
     def __init__(
@@ -57,13 +58,15 @@ class ForkServer:
         start_timeout_s: float = 300.0,
         is_confined: bool = True,
         has_unix_sockets: bool = False,
+        origin: ForkServer | None = None,
     ) -> None:
+        self._origin = origin
         self._is_confined = is_confined and not os.environ.get(CONFINED_VARIABLE)
         self._has_unix_sockets = has_unix_sockets
         self._module = module
         self._environment = dict(environment or {})
         self._start_timeout_s = start_timeout_s
-        self._lock = threading.Lock()
+        self._lock, self._forking = threading.Lock(), threading.Lock()
         self._running: Running | None = None
         self._finalizer: weakref.finalize | None = None
         self.num_starts = 0
@@ -101,9 +104,12 @@ class ForkServer:
         self.close()
         environment = self._whole_environment()
         key = launch_key(self._module, environment)
-        running = take(key)
+        running = take(key) if self._origin is None else None
         if running is not None:
             self._own(running)
+        elif self._origin is not None:
+            running = self._fork(self._origin, key)
+            self._wait_until_ready(running)
         else:
             running = self._launch(environment, key)
             self._wait_until_ready(running)
@@ -166,6 +172,26 @@ class ForkServer:
         self._own(running)
         return running
 
+    def _fork(self, origin: ForkServer, key: tuple[object, ...]) -> Running:
+        session = Path(tempfile.mkdtemp(prefix="graphnet-"))
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            with theirs, origin._forking:
+                control = origin._start().control
+                with _closed_meanwhile(self._module):
+                    request = json.dumps({"fork": str(session)}).encode()
+                    socket.send_fds(control, [request], [theirs.fileno()])
+                    answer = control.recv(MAX_CONTROL_BYTES)
+                    if not answer:
+                        raise BrokenPipeError("The server that should fork has ended.")
+        except BaseException:
+            ours.close()
+            remove_tree(session)
+            raise
+        running = Running(ForkedServer(json.loads(answer)["forked"]), ours, session, key)
+        self._own(running)
+        return running
+
     def _confinement(
         self, reads: Sequence[str], writes: Sequence[str], executes: Sequence[str]
     ) -> dict[str, Any] | None:
@@ -204,7 +230,7 @@ class ForkServer:
             running, self._running = self._running, None
         if finalizer is None or running is None:
             return
-        if keep(running):
+        if self._origin is None and keep(running):
             finalizer.detach()
         else:
             finalizer()

@@ -54,6 +54,11 @@ class LateImports:
 
         return watched
 
+    def follow_all(self) -> None:
+        """Import all modules, for a server that is itself forked."""
+        self.note(self._names)
+        self.follow()
+
     def follow(self) -> None:
         """Import the modules that a job has imported. Called in the server before the next fork."""
         names = [name for place, name in enumerate(self._names) if self._is_used[place]]

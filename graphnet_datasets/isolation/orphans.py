@@ -48,7 +48,7 @@ def kill_orphans_of(server: int, timeout_s: float = 10.0) -> None:
         _servers.discard(server)
         deadline_s = time.monotonic() + timeout_s
         while (orphans := _orphans()) and time.monotonic() < deadline_s:
-            _kill_trees(orphans)
+            kill_trees(orphans)
             time.sleep(0.002)
         if not _servers and not _was_subreaper:
             cease_to_be_subreaper()
@@ -73,7 +73,7 @@ def _orphans() -> list[int]:
     return pids
 
 
-def _kill_trees(roots: list[int]) -> None:
+def kill_trees(roots: list[int]) -> None:
     """Kill the process trees, after stopping all processes so that none can fork meanwhile."""
     stopped: set[int] = set()
     while new := {*roots, *(pid for root in roots for pid in descendants(root))} - stopped:

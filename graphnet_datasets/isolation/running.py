@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -19,6 +20,37 @@ from .orphans import kill_orphans_of
 from .watch import KILL_GRACE_S
 
 
+class ForkedServer:
+    """The process of a server that another server forked, with the methods of `Popen` in use here.
+
+    Its parent is that server, so its exit status is unknown; `poll` returns 0 when it has ended.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._fd = os.pidfd_open(pid)
+        weakref.finalize(self, os.close, self._fd)
+
+    def poll(self) -> int | None:
+        """Return 0 if the process has ended, else None."""
+        return 0 if self._wait(0) else None
+
+    def wait(self) -> int:
+        """Wait until the process has ended and return 0."""
+        self._wait(None)
+        return 0
+
+    def kill(self) -> None:
+        """Kill the process, if it is running."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._fd, signal.SIGKILL)
+
+    def _wait(self, timeout_ms: int | None) -> bool:
+        poller = select.poll()
+        poller.register(self._fd, select.POLLIN)
+        return bool(poller.poll(timeout_ms))
+
+
 @dataclasses.dataclass(eq=False)
 class Running:
     """A server's process, the client end of its connection, and the directory of its jobs.
@@ -26,7 +58,7 @@ class Running:
     `key` identifies how the server was started. Closing or duplicating `control` requires `lock`.
     """
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | ForkedServer
     control: socket.socket
     session: Path
     key: tuple[object, ...]

@@ -4,6 +4,9 @@ The server never touches a device or runs a job's code. It is the subreaper of i
 process that a job starts stays below it and is killed with the job. When its parent ends, it kills
 the current job and exits. If a job kills the server, the server's parent handles the orphans
 (`orphans`).
+
+A server can also be the origin of further servers, which are forks of it and so need no imports
+(`ForkServer.origin`). It then runs no jobs itself.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from .cleaning import remove_tree
 from .confinement import CONFINED_VARIABLE, available_layers, confine, software_rules
@@ -31,13 +34,14 @@ from .late_imports import LateImports
 from .limits import apply_limits
 from .linux import (
     become_subreaper,
+    children,
     descendants,
     die_with_parent,
     kill_descendants,
     memory_bytes,
     proportional_memory_bytes,
 )
-from .orphans import mark
+from .orphans import kill_trees, mark
 from .reporting import Reporter, describe_error
 from .stamps import StampSender
 
@@ -61,12 +65,7 @@ def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
     jobs need. Only some jobs import the modules in `seldom`: the server imports such a module after
     the first job that did.
     """
-    late = LateImports(seldom)
-    control = socket.socket(fileno=int(sys.argv[1]))
-    session = Path(sys.argv[2])
-    os.set_inheritable(control.fileno(), False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    become_subreaper()
     mark()
     # Some libraries keep their own threads, which survive a fork through the libraries' own
     # handlers. This server runs no threads itself.
@@ -76,26 +75,72 @@ def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
     # longer than a small job.
     gc.freeze()
     parent_fd = os.pidfd_open(os.getppid())
+    connection = _Connection(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]), parent_fd)
+    if os.environ.get(CONFINED_VARIABLE):
+        software_rules()  # before the first fork, so that all jobs share them
+    late = LateImports(seldom)
+    while True:  # once for each server that this process becomes by forking
+        connection = _serve(connection, job, late)
+
+
+class _Connection(NamedTuple):
+    """A server's connection to its client, its directory, and the client's process."""
+
+    control: socket.socket
+    session: Path
+    parent_fd: int
+
+
+def _serve(connection: _Connection, job: Job, late: LateImports) -> _Connection:
+    """Serve jobs, and exit when the client ends. Return only in a fork, with its connection."""
+    control, session, parent_fd = connection
+    os.set_inheritable(control.fileno(), False)
+    become_subreaper()
+    forks: dict[int, int] = {}  # process ids by the descriptors that become readable at their end
     try:
-        ready: dict[str, Any] = {
+        greeting: dict[str, Any] = {
             "ready": os.getpid(),
             "num_threads": len([*Path("/proc/self/task").iterdir()]),
         }
         if os.environ.get(CONFINED_VARIABLE):
             layers = available_layers()
-            ready["missing_layers"] = [name for name, is_there in layers.items() if not is_there]
-            software_rules()  # before the first fork, so that all jobs share them
-        _send(control, ready)
+            greeting["missing_layers"] = [name for name, is_there in layers.items() if not is_there]
+        _send(control, greeting)
         while True:
-            _wait([control.fileno()], parent_fd, None)
+            ready = _wait([control.fileno(), *forks], parent_fd, None)
+            if ready & forks.keys():
+                _clean_up_after(ready & forks.keys(), forks)
+                continue
             request, fds = _receive(control)
             if "job" in request:
                 late.follow()
                 _send(control, _run(request, fds, control, parent_fd, late.watching(job)))
+            elif "fork" in request:
+                late.follow_all()
+                server = os.getpid()
+                fork = os.fork()
+                if fork == 0:
+                    die_with_parent(server)
+                    control.close()
+                    for fd in forks:
+                        os.close(fd)
+                    theirs = socket.socket(fileno=fds[0])
+                    return _Connection(theirs, Path(request["fork"]), parent_fd)
+                os.close(fds[0])
+                forks[os.pidfd_open(fork)] = fork
+                _send(control, {"forked": fork})
     except (_ParentGoneError, BrokenPipeError, ConnectionResetError):
         kill_descendants()
         remove_tree(session)
         _leave()
+
+
+def _clean_up_after(ended: Collection[int], forks: dict[int, int]) -> None:
+    """Reap servers that have ended, and kill the processes that they left behind."""
+    for fd in ended:
+        os.waitpid(forks.pop(fd), 0)
+        os.close(fd)
+    kill_trees([pid for pid in children(os.getpid()) if pid not in forks.values()])
 
 
 def _leave() -> NoReturn:

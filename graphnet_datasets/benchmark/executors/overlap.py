@@ -1,4 +1,4 @@
-"""Overlapping samples, with the guarantee that nothing else runs while one of them is timed.
+"""Overlapping samples, with the guarantee that nothing disturbs the one that is timed.
 
 Some parts of a run are timed (pairs of calls, eager alone, counts of the profiler). Others are not:
 starting a process, loading, compiling and judging. On a machine with two processors the untimed
@@ -10,6 +10,10 @@ through all of its processes. A gate coordinates the lanes:
   (SIGSTOP), and this process finishes its work for them. They continue after the section.
 - The clocks of the other lanes stand still meanwhile, so the section counts neither towards time
   limits nor towards compile and load times.
+
+On a GPU, calls are timed by the GPU's clock, so other processors may work meanwhile. Only lanes
+that could launch kernels are stopped: those in another phase than `QUIET_PHASES`. This process and
+compilations continue.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...errors import RunError
@@ -35,6 +39,17 @@ TIMED_PHASES = {
 Those run on all threads one after another. Beside other threads each call would wait for the one
 that has lost its processor: what takes 0.3 s by itself took 27 s.
 """
+
+
+TIMED_PHASES_OF_GPU = {
+    "candidate": frozenset({"run", "profile"}),
+    "eager_alone": frozenset({"run"}),
+    "eager_in_turns": frozenset({"baseline", "compile", "run"}),
+    "peaks": frozenset({"peaks"}),
+}
+"""The same for a GPU, on which eager's first calls of several lanes do not block each other."""
+QUIET_PHASES = frozenset({"compile"})
+"""The phases that launch no kernels."""
 
 
 class Lane:
@@ -56,6 +71,7 @@ class Lane:
         self._paused_s = 0.0
         self.pauses: list[tuple[float, float]] = []
         self.num_working = 0
+        self.is_quiet = False
         self.need_bytes = 0
         self.had_company = False
 
@@ -63,6 +79,11 @@ class Lane:
         """Return the time in seconds, excluding pauses of the lane."""
         since, paused_s = self._paused_since, self._paused_s
         return (time.monotonic() if since is None else since) - paused_s
+
+    @property
+    def timed_phases(self) -> Mapping[str, frozenset[str]]:
+        """The phases of each kind of job in which other lanes are stopped."""
+        return TIMED_PHASES_OF_GPU if self.gate.is_of_gpu else TIMED_PHASES
 
     @property
     def is_timed(self) -> bool:
@@ -86,14 +107,17 @@ class Lane:
 
 
 class TimingGate:
-    """A gate that stops all other lanes while one lane is timed.
+    """A gate that stops all other lanes, or those that may launch kernels, while one is timed.
 
     The thread of a lane is at work (`begin_work`) except while it waits for a process or for the
     gate. `capacity_bytes` limits the memory of the running samples together; a single sample may
-    need more.
+    need more. `is_of_gpu` chooses the rules for a GPU.
     """
 
-    def __init__(self, capacity_bytes: float = float("inf")) -> None:
+    def __init__(
+        self, capacity_bytes: float = float("inf"), *, is_of_gpu: bool = False
+    ) -> None:
+        self.is_of_gpu = is_of_gpu
         self._changed = threading.Condition()
         self._capacity_bytes = capacity_bytes
         self._lanes: list[Lane] = []
@@ -142,11 +166,11 @@ class TimingGate:
             RunError: the gate was closed.
         """
         with self._changed:
-            others = [each for each in self._lanes if each is not lane]
+            others = [other for other in self._lanes if other is not lane]
 
             def is_free() -> bool:
-                is_working = any(each.num_working for each in others)
-                return self._timed in (None, lane) and not is_working
+                is_working = any(other.num_working for other in others)
+                return self._timed in (None, lane) and (self.is_of_gpu or not is_working)
 
             if not is_free():
                 # A waiting lane does not count as working; otherwise two lanes would wait for each
@@ -163,11 +187,8 @@ class TimingGate:
             self._depth += 1
             if self._depth == 1:
                 for other in others:
-                    for server in other.servers():
-                        server.be_still(True)
-                        if server.pid is not None:
-                            stop_descendants(server.pid)
-                    other.pause()
+                    if not (self.is_of_gpu and other.is_quiet):
+                        self._stop(other)
 
     def end_timed(self, lane: Lane) -> None:
         """Let the others continue."""
@@ -182,13 +203,32 @@ class TimingGate:
                         self._continue(other)
                 self._changed.notify_all()
 
+    def enter(self, lane: Lane, phase: str) -> None:
+        """Note the phase that a lane's job enters, before it is told to continue.
+
+        On a GPU, a lane that leaves a quiet phase while another one is timed is stopped.
+        """
+        with self._changed:
+            was_quiet, lane.is_quiet = lane.is_quiet, phase in QUIET_PHASES
+            is_other_timed = self._timed not in (None, lane)
+            if self.is_of_gpu and is_other_timed and was_quiet and not lane.is_quiet:
+                self._stop(lane)
+
+    def begin_job(self, lane: Lane) -> None:
+        """Stop a process that has just started on a GPU while another lane is timed."""
+        with self._changed:
+            lane.is_quiet = False
+            if self.is_of_gpu and self._timed not in (None, lane):
+                self._stop(lane)
+
     def begin_work(self, lane: Lane) -> None:
-        """Prevent timing of other lanes until `end_work`.
+        """Prevent timing of other lanes until `end_work`, unless they are timed on a GPU.
 
         This covers work of this process and processes being started, which cannot be stopped.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or self._timed in (None, lane))
+            if not self.is_of_gpu:
+                self._changed.wait_for(lambda: self._is_closed or self._timed in (None, lane))
             lane.num_working += 1
 
     def end_work(self, lane: Lane) -> None:
@@ -250,6 +290,13 @@ class TimingGate:
         under_way = [peer for peer in self._lanes if peer.need_bytes]
         for peer in under_way if len(under_way) > 1 else ():
             peer.had_company = True
+
+    def _stop(self, lane: Lane) -> None:
+        for server in lane.servers():
+            server.be_still(True)
+            if server.pid is not None:
+                stop_descendants(server.pid)
+        lane.pause()
 
     def _continue(self, lane: Lane) -> None:
         lane.go_on()

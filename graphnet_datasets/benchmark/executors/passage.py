@@ -11,7 +11,7 @@ from typing import Any
 
 from ...isolation import ForkServer, Outcome
 from ..worker_job import Kind
-from .overlap import TIMED_PHASES, Lane
+from .overlap import Lane
 
 _PIPE_NAME = "turnstile"
 _GO = b"g"
@@ -27,7 +27,7 @@ class Passage:
         self, lane: Lane | None, kind: Kind, directory: Path, tell: Callable[[str], None]
     ) -> None:
         self._lane, self._tell = lane, tell
-        self._timed_phases = TIMED_PHASES.get(kind, frozenset())
+        self._timed_phases = frozenset() if lane is None else lane.timed_phases.get(kind, frozenset())
         self._is_timed = self._is_idle = False
         self.pipe = "" if lane is None else str(directory / _PIPE_NAME)
 
@@ -66,8 +66,10 @@ class Passage:
         if not self._is_idle and not is_all_timed:
             self._is_idle = True
             lane.gate.end_work(lane)
+        lane.gate.begin_job(lane)
 
     def _enter(self, lane: Lane, phase: str, grants: int) -> None:
+        lane.gate.enter(lane, phase)
         if phase not in self._timed_phases:
             if self._is_timed:
                 self._is_timed = False
