@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--max-ops", type=int, help="instead of the tag `small`")
     parser.add_argument("--compiler", nargs="*", default=COMPILERS)
     parser.add_argument("--threads", type=int, help="of each arm; default: all processors")
-    parser.add_argument("--no-overlap", action="store_true", help="one sample at a time")
+    parser.add_argument("--jobs", type=int, help="number of samples that overlap")
     options = parser.parse_args()
     started_s, spent = time.perf_counter(), TimeSpent()
     filters: list[tuple[str, str, object]] = [("framework", "=", "torch")]
@@ -51,7 +51,7 @@ def main() -> None:
         list(options.compiler),
         time_spent=spent,
         num_threads=options.threads,
-        overlap=not options.no_overlap,
+        jobs=options.jobs,
     )
     wall_s = time.perf_counter() - started_s
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -65,7 +65,7 @@ def main() -> None:
                 "graphs": count,
                 "max_ops": options.max_ops,
                 "compilers": list(options.compiler),
-                "overlap": not options.no_overlap,
+                "jobs": options.jobs,
                 "threads": options.threads or len(os.sched_getaffinity(0)),
                 "wall_s": round(wall_s, 1),
                 "cpu_s": round(sum(each.ru_utime + each.ru_stime for each in used), 1),

@@ -58,7 +58,7 @@ def run(
     keep_outputs: bool = False,
     against: str | os.PathLike[str] | None = None,
     time_spent: TimeSpent | None = None,
-    overlap: bool = True,
+    jobs: int | None = None,
     on_record: Callable[[Mapping[str, Any]], None] | None = None,
     **changes: Any,
 ) -> datasets.Dataset:
@@ -88,9 +88,10 @@ def run(
             the same samples, seed and input mode. `compare_with_reference` returns the verdicts.
         time_spent: receives each phase of each run; print it for a breakdown of the time. Workers
             of a Ray cluster do not report phases.
-        overlap: on a CPU with at least two processors, prepare and judge one sample while another
-            is being prepared or judged. Nothing else runs while a sample is timed. Records are
-            returned as they are finished.
+        jobs: number of samples that overlap on each device: while one is timed, others are
+            compiled or judged. On a CPU nothing else runs while a sample is timed; the default is 2
+            with at least two processors. On a GPU nothing else launches kernels meanwhile; the
+            default is 1. Records are returned as they are finished.
         on_record: called with the record of each run as soon as it is stored, after those of an
             earlier call. Progress then prints no lines for runs.
 
@@ -116,6 +117,8 @@ def run(
     ('ok', -inf)
     """
     chosen = _settings(settings, changes)
+    if jobs is not None and jobs < 1:
+        raise RunError(f"`jobs` is {jobs}, but a run needs at least one job at a time.")
     devices = parse_devices(device)
     several = compiler if isinstance(compiler, Sequence) else [compiler]
     named = list(
@@ -143,7 +146,7 @@ def run(
             log_directory=None if out is None else path / "logs",
             compilers=compilers,
             outputs=outputs,
-            is_overlapping=overlap,
+            num_jobs=jobs,
         )
         stack.callback(runs_on.close)
         candidates = {
@@ -169,7 +172,7 @@ def _make_executor(
     log_directory: Path | None,
     compilers: Sequence[str],
     outputs: OutputStore | None,
-    is_overlapping: bool,
+    num_jobs: int | None,
 ) -> Executor:
     if name == "local":
         return LocalExecutor(
@@ -178,7 +181,7 @@ def _make_executor(
             log_directory=log_directory,
             compilers=compilers,
             take_outputs=None if outputs is None else outputs.save,
-            is_overlapping=is_overlapping,
+            num_jobs=num_jobs,
         )
     if name == "ray":
         from .executors.ray_executor import RayExecutor

@@ -62,13 +62,15 @@ def run_samples(
             "verdict differs from the expected one or is missing.",
         ),
     ] = False,
-    overlap: Annotated[
-        bool,
+    jobs: Annotated[
+        int | None,
         typer.Option(
-            help="On a CPU, prepare a sample while another one is prepared or judged; nothing runs "
-            "beside what is timed."
+            min=1,
+            show_default="2 on a CPU, 1 on a GPU",
+            help="Number of samples that overlap: one is timed while others are compiled and "
+            "judged. Nothing disturbs the one that is timed.",
         ),
-    ] = True,
+    ] = None,
     compilers: CompilerOptions,
     selection: SelectionOptions,
     measurement: MeasurementOptions,
@@ -107,7 +109,7 @@ def run_samples(
             keep_outputs=is_control,
             against=against,
             time_spent=time_spent,
-            overlap=overlap,
+            jobs=jobs,
             on_record=printer.show,
         )
     if time_spent is not None:

@@ -13,7 +13,12 @@ import pytest
 
 from graphnet_datasets.benchmark import TimeSpent, run
 from graphnet_datasets.benchmark.executors import executors
-from graphnet_datasets.benchmark.executors.overlap import TIMED_PHASES, Lane, TimingGate
+from graphnet_datasets.benchmark.executors.overlap import (
+    TIMED_PHASES,
+    TIMED_PHASES_OF_GPU,
+    Lane,
+    TimingGate,
+)
 from graphnet_datasets.errors import RunError
 from graphnet_datasets.isolation import Ending, ForkServer, Limits, descendants
 from graphnet_datasets.sample import Op
@@ -91,6 +96,47 @@ def test_a_worker_waits_for_its_turn_before_each_phase_that_is_timed(
     """One that did not wait would find the leave for a phase at the next one."""
     text = (CHILD / f"{module}.py").read_text()
     assert set(re.findall(r'turnstile\.enter\("(\w+)"\)', text)) == TIMED_PHASES[kind]
+    assert TIMED_PHASES_OF_GPU[kind] < TIMED_PHASES[kind]
+
+
+def is_stopped(server: ForkServer) -> bool:
+    assert server.pid is not None
+    states = [
+        Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        for pid in descendants(server.pid)
+    ]
+    return bool(states) and set(states) == {"T"}
+
+
+def test_on_a_gpu_only_lanes_that_may_launch_kernels_are_stopped(server: ForkServer) -> None:
+    timed, other = lanes(TimingGate(is_of_gpu=True), server)
+    gate = timed.gate
+    with server.directory() as directory, ThreadPoolExecutor(1) as thread:
+        job = thread.submit(server.run, {"do": "sleep"}, directory, phases=("first", "second"))
+        wait_until(lambda: server.pid is not None and descendants(server.pid))
+        gate.begin_job(other)
+        gate.enter(other, "load")
+        with gate.timed(timed):
+            assert is_stopped(server)
+        assert not is_stopped(server)
+        gate.enter(other, "compile")
+        gate.begin_work(other)  # judging does not prevent timing
+        with gate.timed(timed):
+            assert not is_stopped(server) and not other.pauses[1:]
+            gate.enter(other, "run")  # it would launch kernels now
+            assert is_stopped(server)
+        assert not is_stopped(server) and len(other.pauses) == 2
+        with gate.timed(timed):
+            gate.begin_job(other)  # a process that starts meanwhile
+            assert is_stopped(server)
+        gate.end_work(other)
+        server.close()
+        assert job.result().ending is Ending.CRASH
+
+
+def test_a_run_needs_at_least_one_job() -> None:
+    with pytest.raises(RunError, match="at least one job"):
+        run(LINEAR, "eager", jobs=0)
 
 
 def test_one_lane_is_timed_at_a_time_and_not_beside_work() -> None:
@@ -196,18 +242,26 @@ def test_whoever_waits_is_told_of_the_end() -> None:
             waiting.result()
 
 
-def test_overlapping_runs_give_the_records_that_others_give(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("jobs", [None, 3])
+def test_overlapping_runs_return_the_same_records_as_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None
 ) -> None:
     monkeypatch.setattr(executors, "_is_worth_overlapping", lambda jobs: len(jobs) > 1)
     failing = make_sample("fails", Op("torch.reshape", (Ref(0), (5, 5))))
     samples = [LINEAR, failing, make_sample("tanh", Op("torch.tanh", (Ref(0),)))]
     spent = TimeSpent()
-    runs = run(samples, ["eager", "torchscript"], out=tmp_path, settings=quick(), time_spent=spent)
+    runs = run(
+        samples,
+        ["eager", "torchscript"],
+        out=tmp_path,
+        settings=quick(),
+        time_spent=spent,
+        jobs=jobs,
+    )
     assert [(each["sample_id"], each["compiler"]) for each in runs] == [
         (sample.id, compiler) for sample in samples for compiler in ("eager", "torchscript")
     ]
     assert [each["status"] for each in runs] == ["ok", "ok", *2 * ["baseline_failed"], "ok", "ok"]
     assert "s saved." in str(spent)
-    again = run(samples, ["eager", "torchscript"], out=tmp_path, settings=quick(), overlap=False)
+    again = run(samples, ["eager", "torchscript"], out=tmp_path, settings=quick(), jobs=1)
     assert again["started_at"] == runs["started_at"]  # the same identity: nothing is run twice

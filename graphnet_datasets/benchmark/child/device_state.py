@@ -6,6 +6,7 @@ show. The driver is queried before and after the timed calls; this creates no CU
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,6 +29,29 @@ THROTTLE_REASONS: Mapping[int, str] = {
 
 HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting"})
 """Clock reductions that do not indicate load: an idle GPU, or clocks fixed by the user."""
+
+
+_QUICK_S, _NUM_QUICK = 0.0005, 20
+"""The time of a tiny kernel on an idle GPU, and the number of quick ones in a row to wait for."""
+
+
+def wait_for_quiet_gpu(device: str, timeout_s: float = 10.0) -> bool:
+    """Wait until no other process uses a GPU, and return whether this was reached.
+
+    Stopped processes may have launched kernels that are still running. The GPU takes turns between
+    processes, so a tiny kernel takes milliseconds until they have finished.
+    """
+    import torch
+
+    element = torch.zeros(1, device=device)
+    num_quick, deadline_s = 0, time.monotonic() + timeout_s
+    while num_quick < _NUM_QUICK and time.monotonic() < deadline_s:
+        started_s = time.monotonic()
+        element.add_(1)
+        torch.cuda.synchronize(device)
+        is_quick = time.monotonic() - started_s < _QUICK_S
+        num_quick = num_quick + 1 if is_quick else 0
+    return num_quick >= _NUM_QUICK
 
 
 def read_device_state(device: str, nvml: Any = None) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import os
 
 from ...isolation import Reporter
 from ..worker_job import WorkerJob
+from .device_state import wait_for_quiet_gpu
 
 
 class Turnstile:
@@ -20,9 +21,12 @@ class Turnstile:
         self._read, self._reporter = os.read, reporter
         # Opening a named pipe for reading and writing does not block.
         self._pipe = os.open(job.turnstile, os.O_RDWR | os.O_CLOEXEC) if job.turnstile else None
+        self._device = job.device if job.framework in ("", "torch") else "cpu"
 
     def enter(self, phase: str) -> None:
         """Report that the job enters `phase` and wait for permission."""
         self._reporter.enter(phase)
         if self._pipe is not None:
             self._read(self._pipe, 1)
+            if self._device.startswith("cuda"):
+                wait_for_quiet_gpu(self._device)

@@ -20,7 +20,13 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from ...errors import RunError
-from ..records.environment import describe_environment, environment_id, physical_gpu
+from ...isolation import ForkServer
+from ..records.environment import (
+    describe_environment,
+    environment_id,
+    gpu_memory_bytes,
+    physical_gpu,
+)
 from ..settings import Settings
 from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
 from .overlap import TimingGate
@@ -63,9 +69,10 @@ class LocalExecutor:
     """Run jobs on devices of this machine, holding the lock of each device meanwhile.
 
     Jobs start in order. With several devices, each takes the next job as soon as it is free. The
-    devices must be identical, since times of different devices are not comparable. On a CPU with at
-    least two processors two samples overlap, unless `is_overlapping` is false. Nothing of one
-    sample runs while the other is timed (see `overlap`).
+    devices must be identical, since times of different devices are not comparable. `num_jobs`
+    samples overlap on each device, of which one is timed at a time (see `overlap`). The default is
+    two on a CPU with at least two processors, and one on a GPU. With `num_jobs`, all
+    workers are forks of one process that has imported everything.
 
     Raises:
         RunError: no device or a duplicate device is given, or the devices differ.
@@ -79,16 +86,17 @@ class LocalExecutor:
         log_directory: Path | None = None,
         compilers: Sequence[str] = (),
         take_outputs: TakeOutputs | None = None,
-        is_overlapping: bool = True,
+        num_jobs: int | None = None,
     ) -> None:
-        self._is_overlapping = is_overlapping
-        self._gate: TimingGate | None = None
+        self._num_jobs = num_jobs
+        self._gates: list[TimingGate] = []
         self._devices = tuple(devices)
         self.environment = _common_environment(self._devices)
         self._settings = settings
         self._log_directory, self._compilers = log_directory, tuple(compilers)
         self._take_outputs = take_outputs
         self._runners: dict[str, SampleRunner] = {}
+        self._origins: dict[str, ForkServer] = {}
         self._threads: list[threading.Thread] = []
         self._is_closed = threading.Event()
         self.on_phase: OnPhase = lambda *_: None
@@ -102,31 +110,53 @@ class LocalExecutor:
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
         """Yield a job with each record as it is made, in order unless samples overlap."""
         jobs = list(jobs)
-        if self._devices == ("cpu",) and self._is_overlapping and _is_worth_overlapping(jobs):
-            first = self._runner("cpu")
-            self._gate = TimingGate(first.limits.memory_bytes or math.inf)
-            first.join(self._gate)
-            second = self._runner("cpu", " second")
-            second.join(self._gate, first)
-            yield from self._run_on_all(jobs, [("cpu", first), ("cpu", second)])
+        num_lanes = self._count_lanes(jobs)
+        if len(self._devices) * num_lanes == 1:
+            (device,) = self._devices
+            with device_lock(device):
+                for job in jobs:
+                    for record in self._runner(device).records(job):
+                        yield job, [record]
             return
-        if len(self._devices) != 1:
-            runners = [(device, self._runner(device)) for device in self._devices]
+        with contextlib.ExitStack() as stack:
+            for device in sorted(self._devices, key=physical_gpu):  # or two runs could deadlock
+                stack.enter_context(device_lock(device))
+            runners = [
+                runner for device in self._devices for runner in self._make_lanes(device, num_lanes)
+            ]
             yield from self._run_on_all(jobs, runners)
-            return
-        (device,) = self._devices
-        with device_lock(device):
-            for job in jobs:
-                for record in self._runner(device).records(job):
-                    yield job, [record]
+
+    def _count_lanes(self, jobs: Sequence[SampleJob]) -> int:
+        """Return the number of samples that overlap on each device."""
+        if self._num_jobs is None:
+            return 2 if self._devices == ("cpu",) and _is_worth_overlapping(jobs) else 1
+        return max(1, min(self._num_jobs, math.ceil(len(jobs) / len(self._devices))))
+
+    def _make_lanes(self, device: str, num_lanes: int) -> list[SampleRunner]:
+        """Return runners whose samples overlap on a device."""
+        first = self._runner(device)
+        if num_lanes == 1:
+            return [first]
+        ram_bytes = first.limits.memory_bytes or math.inf
+        is_gpu = device != "cpu"
+        capacity_bytes = min(ram_bytes, gpu_memory_bytes(self.environment) if is_gpu else math.inf)
+        gate = TimingGate(capacity_bytes, is_of_gpu=is_gpu)
+        self._gates.append(gate)
+        first.join(gate)
+        others = [self._runner(device, f" lane {number}") for number in range(1, num_lanes)]
+        for runner in others:
+            runner.join(gate, first)
+        return [first, *others]
 
     def close(self) -> None:
         """End the workers."""
         self._is_closed.set()
-        if self._gate is not None:
-            self._gate.close()
+        for gate in self._gates:
+            gate.close()
         for runner in self._runners.values():
             runner.close()
+        for server in self._origins.values():
+            server.close()
         for thread in self._threads:
             thread.join(_JOIN_S)
         self._threads.clear()
@@ -146,12 +176,13 @@ class LocalExecutor:
                 log_directory=self._log_directory,
                 compilers=self._compilers,
                 take_outputs=self._take_outputs,
+                origins=self._origins if (self._num_jobs or 1) > 1 else None,
             )
         self._runners[name].on_phase = self.on_phase
         return self._runners[name]
 
     def _run_on_all(
-        self, jobs: Iterable[SampleJob], runners: Sequence[tuple[str, SampleRunner]]
+        self, jobs: Iterable[SampleJob], runners: Sequence[SampleRunner]
     ) -> Iterator[tuple[SampleJob, list[Record]]]:
         waiting: queue.SimpleQueue[SampleJob] = queue.SimpleQueue()
         done: _Done = queue.SimpleQueue()
@@ -159,10 +190,8 @@ class LocalExecutor:
         for job in jobs:
             waiting.put(job)
             num_records += len(job.candidates)
-        for device, runner in runners:
-            thread = threading.Thread(
-                target=self._serve, args=(device, runner, waiting, done), daemon=True
-            )
+        for runner in runners:
+            thread = threading.Thread(target=self._serve, args=(runner, waiting, done), daemon=True)
             self._threads.append(thread)
             thread.start()
         for _ in range(num_records):
@@ -175,14 +204,13 @@ class LocalExecutor:
 
     def _serve(
         self,
-        device: str,
         runner: SampleRunner,
         waiting: queue.SimpleQueue[SampleJob],
         done: _Done,
     ) -> None:
-        """Run jobs on one device until there are none left; the first error ends it."""
+        """Run jobs in one lane until there are none left; the first error ends it."""
         try:
-            with device_lock(device), runner.at_work():
+            with runner.at_work():
                 while not self._is_closed.is_set():
                     try:
                         job = waiting.get_nowait()

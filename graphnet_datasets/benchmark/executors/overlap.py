@@ -114,9 +114,7 @@ class TimingGate:
     need more. `is_of_gpu` chooses the rules for a GPU.
     """
 
-    def __init__(
-        self, capacity_bytes: float = float("inf"), *, is_of_gpu: bool = False
-    ) -> None:
+    def __init__(self, capacity_bytes: float = float("inf"), *, is_of_gpu: bool = False) -> None:
         self.is_of_gpu = is_of_gpu
         self._changed = threading.Condition()
         self._capacity_bytes = capacity_bytes

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...isolation import ForkServer, Outcome
 from ..worker_job import Kind
-from .overlap import Lane
+from .overlap import TIMED_PHASES, Lane
 
 _PIPE_NAME = "turnstile"
 _GO = b"g"
@@ -20,14 +20,17 @@ _GO = b"g"
 class Passage:
     """Run one job; `tell` receives each phase before the job continues.
 
-    Without a lane nothing else happens. `pipe` is where the worker waits before a timed phase.
+    Without a lane nothing else happens. `pipe` is where the worker waits before each phase in
+    `TIMED_PHASES`, whether or not the lane's device needs the others to be stopped in it.
     """
 
     def __init__(
         self, lane: Lane | None, kind: Kind, directory: Path, tell: Callable[[str], None]
     ) -> None:
         self._lane, self._tell = lane, tell
-        self._timed_phases = frozenset() if lane is None else lane.timed_phases.get(kind, frozenset())
+        self._gated_phases = TIMED_PHASES.get(kind, frozenset())
+        timed = {} if lane is None else lane.timed_phases
+        self._timed_phases = timed.get(kind, frozenset())
         self._is_timed = self._is_idle = False
         self.pipe = "" if lane is None else str(directory / _PIPE_NAME)
 
@@ -74,12 +77,12 @@ class Passage:
             if self._is_timed:
                 self._is_timed = False
                 lane.gate.end_timed(lane)
-            self._tell(phase)
-            return
-        if not self._is_timed:
+        elif not self._is_timed:
             lane.gate.begin_timed(lane)
             self._is_timed = True
         self._tell(phase)  # before the worker goes on
+        if phase not in self._gated_phases:
+            return
         # The write blocks if the worker asked for permissions but never read them.
         with contextlib.suppress(BlockingIOError):
             os.write(grants, _GO)

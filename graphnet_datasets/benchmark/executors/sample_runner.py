@@ -58,7 +58,8 @@ class SampleRunner:
     `log_directory`, if given, receives the printed output of failed runs. `compilers` are the
     compilers that will be requested, so that they can inspect the machine once for all runs.
     `take_outputs`, if given, receives the outputs of each `ok` run on the first input set. `again`
-    are calls whose inputs the first pairs repeat (`benchmark.again`).
+    are calls whose inputs the first pairs repeat (`benchmark.again`). `origins`, if given, are the
+    servers by framework that the servers of several runners are forks of; missing ones are added.
     """
 
     server_module = SERVER
@@ -73,7 +74,9 @@ class SampleRunner:
         compilers: Sequence[str] = (),
         take_outputs: TakeOutputs | None = None,
         again: Sequence[JudgedCall] = (),
+        origins: dict[str, ForkServer] | None = None,
     ) -> None:
+        self._origins = origins
         self.lane: Lane | None = None
         self._shown: tuple[str, str, str] | None = None
         self._again = tuple(again)
@@ -427,27 +430,35 @@ class SampleRunner:
             library = framework_named(framework)
             if not library.is_installed:
                 raise library.missing(f"Running samples of {framework}")
-            threads = str(self._settings.threads)
-            self._servers[framework + role] = ForkServer(
-                self.server_module,
-                environment={
-                    FRAMEWORK_VARIABLE: framework,
-                    "OMP_NUM_THREADS": threads,
-                    "MKL_NUM_THREADS": threads,
-                    # NumPy would request huge pages for the inputs and weights that it draws, and
-                    # for arrays that reuse their memory. Calls on huge pages are a few percent
-                    # faster. A deployed model has no memory from NumPy.
-                    "NUMPY_MADVISE_HUGEPAGE": "0",
-                    **KEPT_HEAP,
-                    COMPILERS_VARIABLE: ",".join(self._compilers),
-                    OPTIONS_VARIABLE: json.dumps(dict(self._options)),
-                    # Pool workers would outlive the compilation and disturb the timing.
-                    "TORCHINDUCTOR_COMPILE_THREADS": "1",
-                    # Otherwise checking for a GPU would initialize CUDA before the fork.
-                    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-                },
-            )
+            environment = self._server_environment(framework)
+            if self._origins is None:
+                server = ForkServer(self.server_module, environment=environment)
+            else:
+                origin = self._origins.setdefault(
+                    framework, ForkServer(self.server_module, environment=environment)
+                )
+                server = ForkServer(self.server_module, environment=environment, origin=origin)
+            self._servers[framework + role] = server
         return self._servers[framework + role]
+
+    def _server_environment(self, framework: str) -> dict[str, str]:
+        threads = str(self._settings.threads)
+        return {
+            FRAMEWORK_VARIABLE: framework,
+            "OMP_NUM_THREADS": threads,
+            "MKL_NUM_THREADS": threads,
+            # NumPy would request huge pages for the inputs and weights that it draws, and
+            # for arrays that reuse their memory. Calls on huge pages are a few percent
+            # faster. A deployed model has no memory from NumPy.
+            "NUMPY_MADVISE_HUGEPAGE": "0",
+            **KEPT_HEAP,
+            COMPILERS_VARIABLE: ",".join(self._compilers),
+            OPTIONS_VARIABLE: json.dumps(dict(self._options)),
+            # Pool workers would outlive the compilation and disturb the timing.
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            # Otherwise checking for a GPU would initialize CUDA before the fork.
+            "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        }
 
     def begin_record(
         self, job: SampleJob, run_id: str, candidate: CandidateCompiler

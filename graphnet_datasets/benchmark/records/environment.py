@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
+import math
 import os
 import platform
 import re
@@ -86,6 +87,16 @@ def physical_gpu(device: str) -> str:
     if int(index) < len(visible) and visible[int(index)]:
         return visible[int(index)]
     return index
+
+
+def gpu_memory_bytes(environment: Mapping[str, Any]) -> float:
+    """Return nine tenths of the memory of an environment's GPU, or infinity if it is unknown.
+
+    >>> gpu_memory_bytes({"gpu": {"memory.total": "100 MiB"}}) / 2**20
+    90.0
+    """
+    size = re.fullmatch(r"(\d+) MiB", (environment["gpu"] or {}).get("memory.total", ""))
+    return 0.9 * int(size[1]) * 2**20 if size else math.inf
 
 
 @functools.cache
