@@ -27,8 +27,10 @@ from .judging.correctness import Drawn, Output
 _blake2b = hashlib.blake2b
 PHASES = tuple(phase for phase in ALL_PHASES if phase != "judge")
 """The phases of a worker; judging happens in the parent."""
-CANDIDATE_PHASES = (*PHASES, "profile")
-"""The phases of a worker that runs a candidate; all judged data precedes the last one."""
+PROFILE_PHASES = ("profiler", "profile")
+"""The phases after the timed calls: starting the profiler, and profiled calls."""
+CANDIDATE_PHASES = (*PHASES, *PROFILE_PHASES)
+"""The phases of a worker that runs a candidate; all judged data precedes `PROFILE_PHASES`."""
 EAGER_PHASES = (*PHASES, "oracle")
 """The phases of the worker that computes the reference outputs."""
 

@@ -30,6 +30,7 @@ DOING = {
     "compile": "compiling",
     "run": "running",
     "time": "timing",
+    "profiler": "profiling",
     "profile": "profiling",
     "oracle": "computing in float64",
 }

@@ -19,6 +19,7 @@ _ROWS: Mapping[str, str] = {
     "baseline": "eager first",
     "compile": "compile",
     "run": "time in pairs",
+    "profiler": "start the profiler",
     "profile": "count kernels",
     "eager alone load": "eager alone: load",
     "eager alone baseline": "eager alone: repeat calls",

@@ -227,6 +227,9 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     )
     is_profiled = job.settings.has_profile and offers(job.framework, "profiling")
     if times is not None and is_profiled:
+        if job.device.startswith("cuda"):  # seconds in which others may be timed
+            reporter.enter("profiler")
+            module(job.framework, "profiling").start_profiler(job.device)
         turnstile.enter("profile")
         _profile(job, baseline, candidate, times, reporter)
 

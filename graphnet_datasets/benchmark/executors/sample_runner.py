@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import datetime
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ from .varied_calls import vary_calls
 
 SERVER = "graphnet_datasets.benchmark.child.server"
 """The module that serves the jobs of any framework."""
+
+_GPU_PEAKS_LOCK = threading.Lock()
 
 _CROWDED_ENDINGS = (Ending.TIMEOUT, Ending.OUT_OF_MEMORY)
 """Endings of a job that other running samples may have caused."""
@@ -202,14 +205,19 @@ class SampleRunner:
                     self._peaks = (raised,)
 
     def _find_peak_rates(self) -> PeakRates | None:
-        """Return the device's peak rates; rates from a busy machine are measured again once."""
+        """Return the device's peak rates; a CPU's rates from a busy machine are measured once more.
+
+        On a GPU, one of several lanes measures while the others wait.
+        """
         if not self._peaks and framework_named("torch").is_installed:
-            peaks = load_peak_rates(*self._peaks_key)
-            if peaks is None or not peaks.is_quiet:
-                measured = self._measure_peak_rates()
-                if measured is not None:
-                    peaks = measured if peaks is None else peaks.raised(measured)
-                    store_peak_rates(peaks)
+            is_of_gpu = self.lane is not None and self.lane.gate.is_of_gpu
+            with _GPU_PEAKS_LOCK if is_of_gpu else contextlib.nullcontext():
+                peaks = load_peak_rates(*self._peaks_key)
+                if peaks is None or not (peaks.is_quiet or is_of_gpu):
+                    measured = self._measure_peak_rates()
+                    if measured is not None:
+                        peaks = measured if peaks is None else peaks.raised(measured)
+                        store_peak_rates(peaks)
             self._peaks = (peaks,)
         return self._peaks[0] if self._peaks else None
 

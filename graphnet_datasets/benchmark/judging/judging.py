@@ -18,7 +18,7 @@ from ...schema import ERROR_CODES, Reason, Status, empty_run
 from ...scores.undecidable import undecidable_reason
 from ...timing.disturbance import Interval
 from ..draw_plan import DrawPlan
-from ..handover import FIRST, DrawnCalls, JudgedCall, digest_of
+from ..handover import FIRST, PROFILE_PHASES, DrawnCalls, JudgedCall, digest_of
 from .calls import DECIDED_T, Pair, compare_calls, find_constant, moves_by_rounding
 from .correctness import (
     Drawn,
@@ -166,7 +166,7 @@ class Run:
         outcome, refused = self._outcome, self._messages.get("refused")
         if is_harness_failure(outcome):
             self._fail(Status.HARNESS_FAILED, Reason.CRASH, outcome.phase, outcome.error)
-        elif outcome.ending is not Ending.FINISHED and outcome.phase != "profile":
+        elif outcome.ending is not Ending.FINISHED and outcome.phase not in PROFILE_PHASES:
             phase = outcome.phase
             if phase == "run" and self._messages.get("failed_phase") == "compile":
                 phase = "compile"  # torch.compile raises recompilation errors from a call
@@ -216,7 +216,7 @@ class Run:
         error = {"type": "ProtocolError", "message": message}
         self.has_outputs = False
         status = STATUS_OF_PHASE[phase]
-        self._fail(status, Reason.CRASH, "run" if phase == "profile" else phase, error)
+        self._fail(status, Reason.CRASH, "run" if phase in PROFILE_PHASES else phase, error)
 
     def _fail(
         self, status: Status, reason: Reason, phase: str, error: Mapping[str, str] | None
@@ -424,7 +424,7 @@ class Run:
         if outcome.num_log_bytes > len(outcome.log.encode()) + 100:
             warnings.append(f"printed {outcome.num_log_bytes} bytes, of which the ends were kept")
         problem = self._messages.get("profile_problem")
-        if outcome.phase == "profile" and outcome.ending is not Ending.FINISHED:
+        if outcome.phase in PROFILE_PHASES and outcome.ending is not Ending.FINISHED:
             problem = outcome.error or {"type": outcome.ending, "message": ""}
         if isinstance(problem, dict):
             error = f"{problem.get('type')}: {problem.get('message')}"
