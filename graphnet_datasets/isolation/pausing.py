@@ -18,10 +18,11 @@ _SETTLE_S = 0.2
 """Time for the kernel to stop the processes after the signal."""
 
 
-def stop_descendants(pid: int) -> None:
-    """Stop every process below `pid`, but not `pid` itself, and wait until none is running."""
+def stop_descendants(*pids: int) -> None:
+    """Stop every process below `pids`, but not `pids` themselves, and wait for them to stop."""
     stopped: set[int] = set()
-    while new := set(descendants(pid)) - stopped:  # repeat until no new process has appeared
+    # Repeat until no new process has appeared.
+    while new := {child for pid in pids for child in descendants(pid)} - stopped:
         for child in new:
             _signal(child, signal.SIGSTOP)
         stopped |= new

@@ -31,11 +31,11 @@ HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting"})
 """Clock reductions that do not indicate load: an idle GPU, or clocks fixed by the user."""
 
 
-_QUICK_S, _NUM_QUICK = 0.0005, 20
+_QUICK_S, _NUM_QUICK = 0.001, 10
 """The time of a tiny kernel on an idle GPU, and the number of quick ones in a row to wait for."""
 
 
-def wait_for_quiet_gpu(device: str, timeout_s: float = 10.0) -> bool:
+def wait_for_quiet_gpu(device: str, timeout_s: float = 2.0) -> bool:
     """Wait until no other process uses a GPU, and return whether this was reached.
 
     Stopped processes may have launched kernels that are still running. The GPU takes turns between

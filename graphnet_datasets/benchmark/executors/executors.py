@@ -176,7 +176,7 @@ class LocalExecutor:
                 log_directory=self._log_directory,
                 compilers=self._compilers,
                 take_outputs=self._take_outputs,
-                origins=self._origins if (self._num_jobs or 1) > 1 else None,
+                origins=None if self._num_jobs is None else self._origins,
             )
         self._runners[name].on_phase = self.on_phase
         return self._runners[name]

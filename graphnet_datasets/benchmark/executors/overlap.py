@@ -184,9 +184,7 @@ class TimingGate:
             self._timed = lane
             self._depth += 1
             if self._depth == 1:
-                for other in others:
-                    if not (self.is_of_gpu and other.is_quiet):
-                        self._stop(other)
+                self._stop(*(lane for lane in others if not (self.is_of_gpu and lane.is_quiet)))
 
     def end_timed(self, lane: Lane) -> None:
         """Let the others continue."""
@@ -289,12 +287,13 @@ class TimingGate:
         for peer in under_way if len(under_way) > 1 else ():
             peer.had_company = True
 
-    def _stop(self, lane: Lane) -> None:
-        for server in lane.servers():
+    def _stop(self, *lanes: Lane) -> None:
+        servers = [server for lane in lanes for server in lane.servers()]
+        for server in servers:
             server.be_still(True)
-            if server.pid is not None:
-                stop_descendants(server.pid)
-        lane.pause()
+        stop_descendants(*(server.pid for server in servers if server.pid is not None))
+        for lane in lanes:
+            lane.pause()
 
     def _continue(self, lane: Lane) -> None:
         lane.go_on()
