@@ -184,6 +184,11 @@ def _make_executor(
             num_jobs=num_jobs,
         )
     if name == "ray":
+        if settings.compile_cache is not None:
+            raise RunError(
+                "`compile_cache` is a folder of this machine, which the nodes of a Ray cluster may "
+                'lack. Leave it out, or use `executor="local"`.'
+            )
         from .executors.ray_executor import RayExecutor
 
         return RayExecutor(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import RunError
 from ..isolation import Limits
+from ..schema.runs import CARRIED
 from ..timing.pairs import TimingSettings
 from .records.records import hash_json, to_plain
 
@@ -41,16 +43,20 @@ class Settings:
     run starts. `alone_calls`: the number of eager calls timed in a separate process. `cache_mode`:
     "cold" overwrites the caches of the processor or GPU before each timed call. `launch_mode`:
     "cuda_graph" captures both arms in a CUDA graph and times its replay, if both can be captured;
-    it has no effect on a CPU. `has_oracle`: also run eager in float64 if this fits. `has_profile`:
-    record a few additional calls with torch's profiler. `trust_remote_code`: allow the source code
-    of custom operators, which comes with a sample, to run. `phase_timeouts_s`: overrides for
-    individual phases of `PHASE_TIMEOUTS_S`.
+    it has no effect on a CPU. `compile_cache`: None for empty compile caches, or a folder of caches
+    that were filled elsewhere; each run reads them through links and writes to caches of its own.
+    TorchInductor unpickles its caches, so only use a folder that you filled or trust. `has_oracle`:
+    also run eager in float64 if this fits. `has_profile`: record a few additional calls with
+    torch's profiler. `trust_remote_code`: allow the source code of custom operators, which comes
+    with a sample, to run. `phase_timeouts_s`: overrides for individual phases of
+    `PHASE_TIMEOUTS_S`.
     """
 
     weights: Literal["parameters", "inputs"] = "parameters"
     input_mode: Literal["replay", "probe"] = "replay"
     cache_mode: Literal["warm", "cold"] = "warm"
     launch_mode: Literal["stream", "cuda_graph"] = "stream"
+    compile_cache: str | None = None
     seed: int = 0
     num_input_sets: int = 2
     num_variations: int = 0
@@ -89,6 +95,13 @@ class Settings:
             raise RunError(
                 f"The setting `num_threads` is {self.num_threads}; it must be at least 1."
             )
+        if self.compile_cache is not None:
+            object.__setattr__(self, "compile_cache", str(Path(self.compile_cache).resolve()))
+        if self.compile_cache is not None and not Path(self.compile_cache).is_dir():
+            raise RunError(
+                f"The setting `compile_cache` is `{self.compile_cache}`, which is not a folder. "
+                "Fill one with `python -m builder gpu-cache`, or leave the setting out."
+            )
         object.__setattr__(self, "phase_timeouts_s", {**PHASE_TIMEOUTS_S, **self.phase_timeouts_s})
         unknown = sorted(set(self.phase_timeouts_s) - set(PHASE_TIMEOUTS_S))
         if unknown:
@@ -103,10 +116,18 @@ class Settings:
         return self.num_threads or len(os.sched_getaffinity(0))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as a JSON-compatible object."""
+        """Return the settings as a JSON-compatible object.
+
+        The folder of carried caches belongs to one machine. It is replaced by the word "carried",
+        from which `from_json` returns settings with empty caches.
+        """
         plain = to_plain(self)
         if not self.num_variations:  # omitted to preserve the ids of older runs
             del plain["num_variations"]
+        if self.compile_cache is None:
+            del plain["compile_cache"]
+        else:
+            plain["compile_cache"] = CARRIED
         return plain
 
     @classmethod
@@ -128,7 +149,11 @@ class Settings:
                         f"There is no setting `{name}` in this version. Take the version of "
                         "`graphnet-datasets` that made the record; its environment names it."
                     )
-        plain = {name: _number(value) for name, value in given.items() if name != "timing"}
+        plain = {
+            name: _number(value)
+            for name, value in given.items()
+            if name not in ("timing", "compile_cache")
+        }
         times = {name: _number(value) for name, value in timing.items()}
         return cls(**{**plain, "timing": TimingSettings(**times)})
 

@@ -64,7 +64,8 @@ class WorkerJob:
     the sample's memory against the limits. `turnstile` is the pipe from which a byte is read before
     each timed phase, or "" if no other job is running. `restores_state` restores state outside the
     graph after each call of the candidate. `varying` is the plan of calls with other sizes and
-    numbers (`VaryingPlan.to_json`), or empty if eager should make it.
+    numbers (`VaryingPlan.to_json`), or empty if eager should make it. `compile_cache` is the folder
+    of carried caches, which the JSON form of the settings does not contain, or "".
     """
 
     kind: Kind
@@ -84,6 +85,7 @@ class WorkerJob:
     turnstile: str = ""
     restores_state: bool = False
     varying: Mapping[str, Any] | None = None
+    compile_cache: str = ""
 
     @property
     def threads(self) -> int:
@@ -101,6 +103,8 @@ class WorkerJob:
         module, _, _ = self.compiler.rpartition(":")
         if module.endswith(".py"):
             paths.append(str(directory_of_package(Path(module))))
+        if self.compile_cache:
+            paths.append(self.compile_cache)
         return [path for path in paths if Path(path).is_absolute()]
 
     @property

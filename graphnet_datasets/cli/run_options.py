@@ -76,6 +76,14 @@ class MeasurementOptions(OptionGroup):
     launch: Annotated[
         str, typer.Option(help="stream, or cuda_graph: both arms are captured and replayed.")
     ] = "stream"
+    compile_cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of compile caches that were filled elsewhere (`python -m builder "
+            "gpu-cache`). Compile times are then not recorded. Loading caches runs code from them: "
+            "use only a folder that you filled or trust. Default: empty caches."
+        ),
+    ] = None
     kernels: Annotated[
         bool, typer.Option(help="Count kernels, or operators on a CPU, in a few calls more.")
     ] = True
@@ -127,6 +135,7 @@ class MeasurementOptions(OptionGroup):
             input_mode=self.input_mode,  # type: ignore[arg-type]
             cache_mode=self.cache,  # type: ignore[arg-type]
             launch_mode=self.launch,  # type: ignore[arg-type]
+            compile_cache=None if self.compile_cache is None else str(self.compile_cache),
             has_profile=self.kernels,
             has_oracle=self.oracle,
             num_variations=self.vary,

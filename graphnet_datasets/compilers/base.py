@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from ..errors import FixedInputError
+from .carrying import link_files
 from .options import Option, check_options
 
 
@@ -42,6 +43,11 @@ class Compiler(abc.ABC):
     uses_framework_compiler: ClassVar[bool] = True
     """Whether the compiler imports the framework's own compiler (`torch.compile` for torch). That
     import takes seconds, so it runs once, in the server that forks the worker processes.
+    """
+
+    carried_folder: ClassVar[str] = ""
+    """The folder below the compiler's caches that `carry_caches` fills, or "" if the compiler does
+    not take compiled code from a cache.
     """
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
@@ -104,6 +110,16 @@ class Compiler(abc.ABC):
             (headers / path.name).symlink_to(path)
         codecache._HEADER_DIR = str(headers)
         codecache._HEADER_LOCK_DIR = str(headers / "locks")
+
+    def carry_caches(self, carried: Path, directory: Path) -> bool:
+        """Add the caches in `carried` to those in `directory`; return whether there are any.
+
+        Call this after `use_caches` with the same `directory`. Files are linked, and what the
+        compiler writes does not reach `carried`.
+        """
+        if not self.carried_folder:
+            return False
+        return link_files(carried, directory / self.carried_folder) > 0
 
     @classmethod
     def prepare(cls) -> None:

@@ -40,13 +40,20 @@ class DynamoCompiler(Compiler):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._backend = _Backend(self.compile_graph)
+        self._backend = _Backend(self.compile_graph, self.uncompiled)
 
     @abc.abstractmethod
     def compile_graph(
         self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]
     ) -> Callable[..., Any]:
         """Compile one captured graph, as a `torch.compile` backend does."""
+
+    def uncompiled(self, graph: torch.fx.GraphModule) -> Callable[..., Any]:
+        """Return the callable that runs instead of a compiled graph within `compile`.
+
+        Backends modify the graph they receive, so this is a copy.
+        """
+        return torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
 
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
@@ -92,8 +99,12 @@ class DynamoCompiler(Compiler):
 class _Backend:
     """The backend passed to `torch.compile`: runs graphs uncompiled first and compiled later."""
 
-    def __init__(self, compile_graph: Callable[..., Callable[..., Any]]) -> None:
-        self._compile_graph = compile_graph
+    def __init__(
+        self,
+        compile_graph: Callable[..., Callable[..., Any]],
+        make_uncompiled: Callable[[torch.fx.GraphModule], Callable[..., Any]],
+    ) -> None:
+        self._compile_graph, self._make_uncompiled = compile_graph, make_uncompiled
         self._is_forcing = True
         self._uncompiled_time_s = 0.0
         self._pending: list[tuple[list[Callable[..., Any]], Callable[..., Any]]] = []
@@ -106,11 +117,10 @@ class _Backend:
     ) -> Callable[..., Any]:
         self.num_graphs += 1
         self.num_operators += count_operators(graph)
-        # Backends modify the graph they receive, so the uncompiled run uses a copy.
         uncompiled = None
         if self._is_forcing:
             started = _perf_counter()
-            uncompiled = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))
+            uncompiled = self._make_uncompiled(graph)
             self._uncompiled_time_s += _perf_counter() - started
         compiled = self._compile_graph(graph, example_inputs)
         target = [compiled]

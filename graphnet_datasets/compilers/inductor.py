@@ -8,9 +8,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import torch
+import torch._dynamo.utils
 
 from ..errors import CompilerError
 from ..user_cache import private_directory
@@ -30,6 +32,7 @@ class Inductor(DynamoCompiler):
     """
 
     name = "inductor"
+    carried_folder = "inductor"
     option_table: ClassVar[Mapping[str, Option]] = {
         **DYNAMO_OPTIONS,
         "mode": Option("default", "A preset of options, as in `torch.compile`.", MODES),
@@ -75,6 +78,24 @@ class Inductor(DynamoCompiler):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self._config = self._inductor_config()
+        self._is_carrying = False
+
+    def carry_caches(self, carried: Path, directory: Path) -> bool:
+        self._is_carrying = super().carry_caches(carried, directory)
+        return self._is_carrying
+
+    def compile(
+        self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+    ) -> Callable[..., Any]:
+        compiled = super().compile(module, example_inputs)
+        num_hits = torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"]
+        num_graphs = self.num_compilations()
+        if self._is_carrying and num_hits < num_graphs:
+            self.warnings.append(
+                f"compile_cache: {num_graphs - num_hits} of {num_graphs} graphs are not in the "
+                "carried caches"
+            )
+        return compiled
 
     def compile_graph(
         self, graph: torch.fx.GraphModule, example_inputs: Sequence[Any]

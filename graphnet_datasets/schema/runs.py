@@ -67,6 +67,10 @@ ERROR_CODES: dict[Status, int | None] = {
 }
 """The report's error code c per status; accuracy (c = 1) depends on t and is not a status."""
 
+COLD, WARM, CARRIED = COMPILE_CACHES = ("cold", "warm", "carried")
+"""The state of the compile caches when a run started: empty, filled by earlier runs on the same
+machine, or filled elsewhere and linked into the run's own caches."""
+
 PHASES = ("load", "baseline", "compile", "run", "judge")
 
 OUTPUT_FIELDS = pa.struct(
@@ -173,6 +177,7 @@ RUNS_SCHEMA = pa.schema(
         ("input_mode", pa.string()),
         ("seed", pa.int64()),
         ("cache_mode", pa.string()),
+        ("compile_cache", pa.string()),
         ("launch_mode", pa.string()),
         ("num_threads", pa.int32()),
         # the outcome
@@ -296,9 +301,10 @@ more: on a GPU kernels, copies and fills; on a CPU the operators that torch disp
 those that they called and without code that a compiler fused. An arm is launch bound where the GPU
 is idle for more than half of the wall time. `launch_mode` is "stream", or "cuda_graph" where both
 arms were captured and replayed, and null on a CPU. `break_even_calls` is how many calls pay for
-`compile_time_s`, null where they never do. `fallback_share` is the share of the operators that the
-compiler left to eager, null where it does not tell. `device_before` and `device_after` surround the
-timed calls on a GPU."""
+`compile_time_s`, null where they never do. `compile_cache` is one of `COMPILE_CACHES`, null in
+older records, whose caches were empty; `compile_time_s` is measured only with empty caches.
+`fallback_share` is the share of the operators that the compiler left to eager, null where it does
+not tell. `device_before` and `device_after` surround the timed calls on a GPU."""
 
 LATER_COLUMNS = frozenset(
     {
@@ -309,6 +315,7 @@ LATER_COLUMNS = frozenset(
         "stale_t", "undecidable_reason", "is_random", "changed_state",
         "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t", "varied_calls",
         "varied_verdict", "varied_message", "num_varied_recompilations", "recompiles_each_call",
+        "compile_cache",
     }
 )  # fmt: skip
 """Columns that files of this format version may lack; they are read as null."""

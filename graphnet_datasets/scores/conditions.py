@@ -17,8 +17,8 @@ from ..json_text import parse_json
 
 COLUMNS = (
     "compiler", "compiler_version", "compiler_source", "compiler_options", "baseline", "device",
-    "weights", "input_mode", "seed", "cache_mode", "launch_mode", "num_threads", "clock",
-    "timed_in", "dataset",
+    "weights", "input_mode", "seed", "cache_mode", "compile_cache", "launch_mode", "num_threads",
+    "clock", "timed_in", "dataset",
 )  # fmt: skip
 """Columns that contain conditions."""
 JSON_COLUMNS = ("environment", "settings")

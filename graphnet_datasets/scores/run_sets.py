@@ -22,6 +22,7 @@ from ..decoding import load_json
 from ..errors import FormatVersionError, SchemaError, ScoreError, raises_only
 from ..schema import RUNS_SCHEMA, SCHEMA_VERSION, Status
 from ..schema.run_files import find_run_files, read_run_file, without_copies
+from ..schema.runs import COLD
 from ..terminal import counted
 
 ARM_COLUMNS = (
@@ -95,7 +96,23 @@ def as_table(runs: Any) -> pa.Table:
                 f"The run records are of format version {version}, but this library reads version "
                 f"{SCHEMA_VERSION}. Install the version of `graphnet-datasets` that wrote them."
             )
-    return _without_speedups_of_failures(pa.table(columns))
+    return _with_cold_compile_times(_without_speedups_of_failures(pa.table(columns)))
+
+
+def _with_cold_compile_times(table: pa.Table) -> pa.Table:
+    """Keep only the compile times of runs that started with empty compile caches."""
+    is_cold = [cache in (None, COLD) for cache in table["compile_cache"].to_pylist()]
+    if all(is_cold):
+        return table
+    for name in ("compile_time_s", "break_even_calls"):
+        column = table[name]
+        values = [
+            value if is_kept else None
+            for value, is_kept in zip(column.to_pylist(), is_cold, strict=True)
+        ]
+        place = table.column_names.index(name)
+        table = table.set_column(place, name, pa.array(values, column.type))
+    return table
 
 
 def _without_speedups_of_failures(table: pa.Table) -> pa.Table:

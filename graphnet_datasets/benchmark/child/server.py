@@ -1,6 +1,7 @@
 """The fork server of a framework, which imports common modules and forks a process per job."""
 
 import contextlib
+import importlib
 import json
 import os
 
@@ -28,6 +29,9 @@ def prepare() -> tuple[str, ...]:
     Returns additional modules that some jobs import.
     """
     framework = os.environ[FRAMEWORK_VARIABLE]
+    # Before any module of this library with a global `torch`: pickled names of torch's objects, and
+    # with them the keys of TorchInductor's caches, contain the first such module.
+    importlib.import_module(framework)
     wanted = {name for name in os.environ.get(COMPILERS_VARIABLE, "").split(",") if name}
     known = {
         entry.name: entry

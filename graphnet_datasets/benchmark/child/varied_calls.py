@@ -142,6 +142,8 @@ def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) ->
     reporter.enter("compile")
     compiler = make_compiler(job.compiler, job.framework, job.options)
     compiler.use_caches(directory / "cache")
+    if job.compile_cache:
+        compiler.carry_caches(Path(job.compile_cache), directory / "cache")
     arguments = workload.arguments(indices[0])
     runtime.seed(workload.seed)
     compiled = compiler.compile(workload.module, arguments)

@@ -19,6 +19,7 @@ from ...frameworks import module, offers
 from ...frameworks.runtime import find_device_problem
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
+from ...schema.runs import CARRIED, COLD
 from ...timing.calls import ArmFailedError
 from ...timing.pairs import PairedTimes, measure_pairs
 from ..judging.roofline import measure_peak_rates
@@ -132,6 +133,9 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     compiler = make_compiler(job.compiler, job.framework, job.options)
     compiler.trust_remote_code = job.settings.trust_remote_code
     compiler.use_caches(directory / "cache")
+    is_carried = bool(job.compile_cache) and compiler.carry_caches(
+        Path(job.compile_cache), directory / "cache"
+    )
     arguments = own.arguments(0)
     runtime.seed(workload.seed)
     outside = OutsideState()
@@ -143,6 +147,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     del arguments
     reporter.send(
         {
+            "compile_cache": CARRIED if is_carried else COLD,
             "compile_time_s": compile_time_s,
             "compile_span_s": [compile_started_s, compiled_s],
             "fallback_share": compiler.fallback_share,

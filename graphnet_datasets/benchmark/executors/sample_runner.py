@@ -14,6 +14,7 @@ from typing import Any
 from ...analysis.randomness import is_random, random_outputs
 from ...atomic import write_text
 from ...compilers import Compiler
+from ...compilers.carrying import set_environment
 from ...errors import RunError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
@@ -428,6 +429,7 @@ class SampleRunner:
             compiler=candidate.reference,
             options=dict(candidate.options),
             again=self._again,
+            compile_cache=self._settings.compile_cache or "",
         )
 
     def _server(self, framework: str, role: str = "") -> ForkServer:
@@ -451,7 +453,7 @@ class SampleRunner:
 
     def _server_environment(self, framework: str) -> dict[str, str]:
         threads = str(self._settings.threads)
-        return {
+        environment = {
             FRAMEWORK_VARIABLE: framework,
             "OMP_NUM_THREADS": threads,
             "MKL_NUM_THREADS": threads,
@@ -462,11 +464,11 @@ class SampleRunner:
             **KEPT_HEAP,
             COMPILERS_VARIABLE: ",".join(self._compilers),
             OPTIONS_VARIABLE: json.dumps(dict(self._options)),
-            # Pool workers would outlive the compilation and disturb the timing.
-            "TORCHINDUCTOR_COMPILE_THREADS": "1",
             # Otherwise checking for a GPU would initialize CUDA before the fork.
             "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
         }
+        set_environment(environment)
+        return environment
 
     def begin_record(
         self, job: SampleJob, run_id: str, candidate: CandidateCompiler

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...isolation import Ending, Outcome
 from ...schema import ERROR_CODES, Reason, Status, empty_run
+from ...schema.runs import COLD
 from ...scores.undecidable import undecidable_reason
 from ...timing.disturbance import Interval
 from ..draw_plan import DrawPlan
@@ -40,6 +41,7 @@ from .reported import (
     read_message,
     read_number,
     read_text,
+    take_compile_cache,
     take_figures,
     take_off_pauses,
 )
@@ -95,6 +97,7 @@ def begin_record(
         "input_mode": settings["input_mode"],
         "seed": settings["seed"],
         "cache_mode": settings["cache_mode"],
+        "compile_cache": settings.get("compile_cache", COLD),
         "settings": json.dumps(settings, sort_keys=True),
         **columns,
     }
@@ -142,6 +145,7 @@ class Run:
             if name in self._messages:
                 record[name] = read_number(self._messages[name])
         take_off_pauses(record, self._messages, outcome.pauses)
+        take_compile_cache(record, self._messages)
         self.has_outputs = self._take_ending()
 
     def take_changes(self, earlier: Run) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...schema.runs import DEVICE_STATE_FIELDS
+from ...schema.runs import CARRIED, COLD, DEVICE_STATE_FIELDS
 from ...timing.pairs import break_even_calls
 from ..child.device_state import is_throttled
 
@@ -161,6 +161,20 @@ def _compare_clocks(record: dict[str, Any], arm: str) -> None:
 def _differ(one: float, other: float) -> bool:
     low, high = sorted((one, other))
     return high > CLOCKS_AGREE_WITHIN * low and high - low > CLOCKS_AGREE_MS
+
+
+def take_compile_cache(record: dict[str, Any], messages: Mapping[str, Any]) -> None:
+    """Record whether the compiler used carried caches, and discard a compile time they shorten.
+
+    >>> record = {"compile_cache": "carried", "compile_time_s": 0.5}
+    >>> take_compile_cache(record, {"compile_cache": "carried"})
+    >>> record
+    {'compile_cache': 'carried', 'compile_time_s': None}
+    """
+    if record["compile_cache"] == CARRIED and messages.get("compile_cache") == COLD:
+        record["compile_cache"] = COLD  # the compiler takes nothing from a cache
+    if record["compile_cache"] not in (None, COLD):
+        record["compile_time_s"] = None
 
 
 def take_off_pauses(
