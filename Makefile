@@ -16,7 +16,7 @@ DEMO_SAMPLES = @examples/demo.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu
+.PHONY: help demo test quick lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu-tests gpu-folder gpu-records
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print verdicts and scores, draw them"
@@ -28,7 +28,9 @@ help:
 	@echo "make nightly     run the demo, the slow tests and make soak, and build the packages and the leaderboard"
 	@echo "make packages    build the source distribution and the wheel, in dist"
 	@echo "make soak        run 1,000 random failures, kill a run 50 times, fuzz kernels and 10,000 inputs"
-	@echo "make gpu         run the GPU tests and time the embedded dataset on a CUDA device"
+	@echo "make gpu-tests   run the GPU tests on a CUDA device"
+	@echo "make gpu-folder  pack what a bare machine with a GPU needs, in build/gpu_queue/folder"
+	@echo "make gpu-records run the next rows of the GPU's queue here, in SECONDS=480"
 	@echo "make starter     capture the models of the project's own catalogs, into build/starter"
 	@echo "make subgraphs   rebuild the tables of subgraphs beside the embedded dataset"
 	@echo "make catalog     capture the full dataset out of all catalogs of models"
@@ -85,21 +87,27 @@ soak: $(VENV)/.test
 	$(BIN)/python benchmarks/fuzz_operators.py --only checked --what programs --calls 20 --quiet
 	$(BIN)/python benchmarks/fuzz_inputs.py
 
-# Two hundred graphs, in float32 and bfloat16, under four compilers, on the first GPU. Needs a torch
-# for CUDA; nvidia-ml-py tells clocks and throttling. Nothing else may use the GPU.
-gpu: $(VENV)/.test
+# Needs a torch for CUDA; nvidia-ml-py reads clocks and throttling. Nothing else may use the GPU.
+gpu-tests: $(VENV)/.test
 	$(INSTALL) --editable '.[cuda]'
 	$(BIN)/python -m pytest -m gpu
 	$(BIN)/python benchmarks/device_draws.py
-	$(BIN)/graphnet run all --device cuda --max-params 400000000 --limit 200 \
-	    --compiler eager --compiler inductor --compiler cudagraphs --out $(DEMO)/gpu
-	$(BIN)/graphnet run all --device cuda --max-params 400000000 --limit 200 \
-	    --compiler inductor --option mode=max-autotune --out $(DEMO)/gpu
-	$(BIN)/graphnet run all --device cuda --max-params 400000000 --limit 200 --launch cuda_graph \
-	    --compiler inductor --out $(DEMO)/gpu-graphs
-	$(BIN)/graphnet score $(DEMO)/gpu --by-sample
-	$(BIN)/graphnet score $(DEMO)/gpu-graphs
-	$(BIN)/graphnet plot $(DEMO)/gpu --out $(DEMO)/gpu-plots
+
+# CACHES is a folder that `python -m builder gpu-cache` filled for the card.
+SECONDS ?= 480
+QUEUE = build/gpu_queue
+
+$(QUEUE)/rows.parquet: $(VENV)/.test
+	$(BIN)/python -m builder gpu-queue --queue $(QUEUE)
+
+gpu-folder: $(QUEUE)/rows.parquet
+	$(BIN)/python -m builder gpu-folder $(QUEUE)/folder --queue $(QUEUE) $(if $(CACHES),--caches $(CACHES))
+
+# Continues with the rows that lack a record of this card. On a machine without a checkout, run
+# `records.py` of the folder, and add its file with `python -m builder gpu-merge`.
+gpu-records: gpu-folder
+	$(BIN)/python $(QUEUE)/folder/records.py --seconds $(SECONDS) --out $(QUEUE)/new
+	$(BIN)/python -m builder gpu-merge $(QUEUE)/new --queue $(QUEUE)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -16,6 +16,7 @@ from .catalog import Entry, read_catalog
 from .compiler_bugs.command import add_compiler_bugs
 from .executors import capture_all
 from .finishing import add_check, add_goals, add_measure, add_rejudge, add_runs, add_ship
+from .gpu_records.command import add_gpu_records
 from .progress import follow, summary
 from .seeding import take_over
 from .sources import named_entries
@@ -57,6 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_audit(commands.add_parser("audit", help="capture models and compare with the models"))
     add_check(commands.add_parser("check", help="check the graphs that were captured"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
+    add_gpu_records(commands)
     add_compiler_bugs(
         commands.add_parser("compiler-bugs", help="the table of known bugs of compilers beside it")
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import importlib.util
 import json
 import os
 import shutil
@@ -37,7 +38,7 @@ RUNS, SITE, CACHE = "runs", "site", "cache"
 """Subdirectories of the working directory: records, unpacked wheels, unpacked compile caches."""
 
 STARTED = "GRAPHNET_RECORDS_STARTED"
-"""Environment variable with the time of the start, set once the wheels are importable."""
+"""Environment variable with the time of the start, set once the wheels can be imported."""
 
 SAVE_EVERY_S = 20.0
 SAVING_S = 25.0
@@ -343,17 +344,22 @@ def device_name(device: str) -> str:
     return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
-def unpack(folder: Path, work: Path) -> Path:
-    """Unpack the wheels and the compile caches of a folder; return the folder of packages."""
+def unpack_wheels(folder: Path, work: Path) -> Path:
+    """Unpack the wheels of a folder, and return the folder to import them from."""
     site = work / SITE
     shutil.rmtree(site, ignore_errors=True)
     for wheel in sorted((folder / WHEELS).glob("*.whl")):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(site)  # noqa: S202 (a folder of our own)
+    return site
+
+
+def unpack_caches(folder: Path, work: Path) -> None:
+    """Unpack the compile caches of a folder, in place of those of an earlier one."""
+    shutil.rmtree(work / CACHE, ignore_errors=True)
     for cache in sorted((folder / CACHES).glob("*.tar.xz")):
         with tarfile.open(cache) as archive:
             archive.extractall(work / CACHE, filter="data")
-    return site
 
 
 def main() -> int:
@@ -361,12 +367,13 @@ def main() -> int:
     started = float(os.environ.get(STARTED, time.time()))
     options = _parser().parse_args()
     here = Path(__file__).resolve()
-    if STARTED not in os.environ:
-        site = unpack(here.parent, options.work)
+    if STARTED not in os.environ and importlib.util.find_spec("graphnet_datasets") is None:
+        site = unpack_wheels(here.parent, options.work)
         paths = [str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
         added = {STARTED: str(started), "PYTHONPATH": os.pathsep.join(paths)}
         command = [sys.executable, str(here), *sys.argv[1:]]
         os.execve(sys.executable, command, {**os.environ, **added})  # noqa: S606 (this file again)
+    unpack_caches(here.parent, options.work)
     name = device_name(options.device)
     if not name:
         print(f"The driver lists no device `{options.device}`.", file=sys.stderr)

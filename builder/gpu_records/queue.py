@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
+
+import pyarrow.parquet as pq
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.errors import GraphNetError
@@ -15,7 +17,7 @@ from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.tables import GRAPHS, SUBGRAPHS, Table
-from graphnet_datasets.storage.table import read_table, to_arrow, write_arrow
+from graphnet_datasets.storage.table import check_file, read_table, to_arrow, write_arrow
 from graphnet_datasets.transforms.cast import cast
 
 Row: TypeAlias = Mapping[str, Any]
@@ -23,6 +25,7 @@ Key: TypeAlias = Callable[[Row], Hashable]
 T = TypeVar("T", bound=Hashable)
 
 PARTS_FILE, GRAPHS_FILE, HALF_FILE = "rows.parquet", "graphs.parquet", "graphs_bfloat16.parquet"
+FILES = (PARTS_FILE, GRAPHS_FILE, HALF_FILE)
 """The files of a queue: parts, whole graphs, and the same graphs in bfloat16."""
 
 PART_CONFIGS = ("fusible", "typical")
@@ -196,10 +199,18 @@ def in_bfloat16(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
             continue
 
 
-def write_queue(dataset: Path, out: Path, seed: int = 0) -> dict[str, int]:
+def write_queue(
+    dataset: Path,
+    out: Path,
+    seed: int = 0,
+    *,
+    num_parts: int = NUM_PARTS,
+    num_graphs: int = NUM_GRAPHS,
+) -> dict[str, int]:
     """Write the files of a queue into a directory and return the number of rows of each."""
     out.mkdir(parents=True, exist_ok=True)
-    parts, graphs = choose_parts(dataset, seed=seed), choose_graphs(dataset, seed=seed)
+    parts = choose_parts(dataset, num_parts, seed)
+    graphs = choose_graphs(dataset, num_graphs, seed)
     half = list(in_bfloat16(graphs))
     write_rows(parts, out / PARTS_FILE, SUBGRAPHS)
     write_rows(graphs, out / GRAPHS_FILE, GRAPHS)
@@ -215,7 +226,7 @@ def write_rows(rows: Sequence[Row], path: Path, table: Table) -> Path:
     )
 
 
-def _choose(candidates: list[Row], keys: Sequence[Key], count: int, seed: int) -> list[Row]:
+def _choose(candidates: Sequence[Row], keys: Sequence[Key], count: int, seed: int) -> list[Row]:
     """Return as many rows of each task as possible, balanced over the other keys, in order."""
     tasks: dict[str, list[Row]] = defaultdict(list)
     for row in candidates:
@@ -248,13 +259,24 @@ def _rows_of(dataset: Path, config: str, columns: Sequence[str]) -> Iterator[dic
 
 def _complete(dataset: Path, chosen: Sequence[Row]) -> list[dict[str, Any]]:
     """Return all columns of the chosen rows, in their order."""
-    wanted: dict[str, list[str]] = defaultdict(list)
+    wanted: dict[str, set[str]] = defaultdict(set)
     for row in chosen:
-        wanted[row["config"]].append(row["id"])
+        wanted[row["config"]].add(row["id"])
     complete = {
         (config, row["id"]): row
         for config, names in wanted.items()
         for path in sorted((dataset / config).glob("*.parquet"))
-        for row in read_table(path, filters=[("id", "in", names)]).to_pylist()
+        for row in _rows_named(path, names)
     }
     return [complete[row["config"], row["id"]] for row in chosen]
+
+
+def _rows_named(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows with these ids. Row groups without any are not decoded."""
+    check_file(path)
+    with pq.ParquetFile(path) as file:
+        for index in range(file.num_row_groups):
+            ids = file.read_row_group(index, ["id"])["id"].to_pylist()
+            places = [place for place, name in enumerate(ids) if name in names]
+            if places:
+                yield from file.read_row_group(index).take(places).to_pylist()

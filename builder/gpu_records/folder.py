@@ -29,9 +29,9 @@ from graphnet_datasets.sample import Sample
 from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.terminal import counted
 
-from .capturing import BUILDER
-from .gpu_queue import GRAPHS_FILE, HALF_FILE, PARTS_FILE
-from .gpu_records import CACHES, PLAN, WHEELS, Arm
+from ..capturing import BUILDER
+from .queue import FILES, GRAPHS_FILE, HALF_FILE, PARTS_FILE
+from .script import CACHES, PLAN, WHEELS, Arm
 
 MAX_FOLDER_BYTES = 45 * 10**6
 RUNS = "runs"
@@ -100,26 +100,28 @@ def pack(
     """
     if out.exists() and not (out / PLAN).is_file():
         raise GraphNetError(f"`{out}` exists and is no such folder. Choose another place for it.")
-    digests = {name: _digests(queue / name) for name in {arm.file for arm in ARMS}}
+    digests = {name: read_digests(queue / name) for name in FILES}
     ids = {name: list(of_file)[:num_rows] for name, of_file in digests.items()}
     plan = make_plan(ids, read_done(queue, digests))
     with replaced_directory(out) as folder:
-        shutil.copyfile(BUILDER / "gpu_records.py", folder / SCRIPT)
+        shutil.copyfile(Path(__file__).with_name("script.py"), folder / SCRIPT)
         for name in ids:
             shutil.copyfile(queue / name, folder / name)
         write_text(folder / PLAN, json.dumps(plan))
         (folder / WHEELS).mkdir()
-        for wheel in [*download(wheels), build_library(BUILDER.parent, wheels)]:
-            shutil.copyfile(wheel, folder / WHEELS / wheel.name)
         size = _size(folder)
-        if size > MAX_FOLDER_BYTES:
-            raise GraphNetError(
-                f"The folder takes {size} bytes without caches, but at most {MAX_FOLDER_BYTES} "
-                "travel to the machine. Write a queue of fewer rows."
-            )
+        for wheel in (*download(wheels), None):
+            path = wheel or build_library(BUILDER.parent, wheels)
+            shutil.copyfile(path, folder / WHEELS / path.name)
+            size += path.stat().st_size
+            if size > MAX_FOLDER_BYTES:
+                raise GraphNetError(
+                    f"The folder takes {size} bytes without caches, but at most "
+                    f"{MAX_FOLDER_BYTES} travel to the machine. Write a queue of fewer rows."
+                )
         if caches is not None:
             wanted = dict.fromkeys(name for of_file in ids.values() for name in of_file)
-            added, num_packed = _copy_caches(
+            added, num_packed = pack_caches(
                 caches, folder / CACHES, wanted, MAX_FOLDER_BYTES - size
             )
             size += added
@@ -127,7 +129,7 @@ def pack(
     yield f"{size / 1e6:.1f} MB in `{out}`"
 
 
-def _digests(path: Path) -> dict[str, str]:
+def read_digests(path: Path) -> dict[str, str]:
     """Return the digests of the samples of a file by their ids, in the order of the file.
 
     Raises:
@@ -166,6 +168,15 @@ def merge(queue: Path, records: Iterable[Path]) -> pa.Table:
     (queue / RUNS).mkdir(parents=True, exist_ok=True)
     write_runs(table, queue / RUNS / TABLE_NAME)
     return table
+
+
+def remaining(queue: Path) -> Iterator[str]:
+    """Yield a line for each device and arm that has records: how many, and how many are left."""
+    digests = {name: read_digests(queue / name) for name in FILES}
+    for device, done in read_done(queue, digests).items():
+        for arm in ARMS:
+            total, number = len(digests[arm.file]), len(done.get(arm.name, ()))
+            yield f"{device}, {arm.name}: {number} of {total}, {total - number} left"
 
 
 def read_done(
@@ -248,7 +259,7 @@ def build_library(checkout: Path, out: Path) -> Path:
                 name for name in names if _stays_behind(Path(place, name).relative_to(checkout))
             ],
         )  # fmt: skip
-        _pip("wheel", "--no-deps", "--no-build-isolation", f"--wheel-dir={folder}", str(source))
+        _pip("wheel", "--no-deps", f"--wheel-dir={folder}", str(source))
         (built,) = folder.glob("graphnet_datasets-*.whl")
         return write_bytes(out / built.name, built.read_bytes())
 
@@ -267,7 +278,7 @@ def _pip(*arguments: str) -> None:
         raise GraphNetError(f"`pip {arguments[0]}` failed: {result.stderr.strip()[-1000:]}")
 
 
-def _copy_caches(caches: Path, out: Path, ids: Iterable[str], max_bytes: int) -> tuple[int, int]:
+def pack_caches(caches: Path, out: Path, ids: Iterable[str], max_bytes: int) -> tuple[int, int]:
     """Pack the compile caches of samples, in their order, into at most `max_bytes`.
 
     Return the number of bytes and of samples.
