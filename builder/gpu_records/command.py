@@ -18,7 +18,7 @@ def add_gpu_records(commands: Any) -> None:
     queue.set_defaults(run=_queue)
     queue.add_argument("--dataset", type=Path, default=EMBEDDED)
     queue.add_argument("--seed", type=int, default=0)
-    folder = commands.add_parser("gpu-folder", help="pack what a machine with a GPU needs")
+    folder = commands.add_parser("gpu-folder", help="pack a folder for a machine with a GPU")
     folder.set_defaults(run=_folder)
     folder.add_argument("out", type=Path, nargs="?", default=QUEUE / "folder")
     folder.add_argument(

@@ -82,11 +82,11 @@ so that neither pays for launches; `reduce-overhead` compares with eager as it i
 def pack(
     queue: Path, out: Path, wheels: Path, *, caches: Path | None = None, num_rows: int | None = None
 ) -> Iterator[str]:
-    """Write the folder for one call on a machine with a GPU, and yield lines about its contents.
+    """Write the folder for one call on a machine with a GPU, and yield lines about it.
 
     It holds wheels, among them one of this library without its dataset, the rows of the queue, a
-    plan of what lacks a record, and the script. Compile caches fill the space that is left, in the
-    order of the queue.
+    plan that lists the missing records, and the script. Compile caches fill the space that is
+    left, in the order of the queue.
 
     Args:
         queue: directory that `write_queue` and `merge` wrote.
@@ -143,7 +143,7 @@ def read_digests(path: Path) -> dict[str, str]:
 def make_plan(
     rows: Mapping[str, Sequence[str]], done: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> dict[str, Any]:
-    """Return the plan that the script reads: arms with their rows, and what each device has done.
+    """Return the plan that the script reads: arms with their rows, and records by device.
 
     Args:
         rows: ids of samples by file, in the order of the queue.
@@ -266,9 +266,9 @@ def build_library(checkout: Path, out: Path) -> Path:
 
 def _stays_behind(path: Path) -> bool:
     """Return whether a file of the checkout is no part of the wheel."""
-    kept = ("graphnet_datasets", "metrics", "setup.py", "setup.cfg", "pyproject.toml", "README.md",
+    names = ("graphnet_datasets", "metrics", "setup.py", "setup.cfg", "pyproject.toml", "README.md",
             "LICENSE")  # fmt: skip
-    return path.parts[0] not in kept or path == Path(STARTER) or path.name == "__pycache__"
+    return path.parts[0] not in names or path == Path(STARTER) or path.name == "__pycache__"
 
 
 def _pip(*arguments: str) -> None:

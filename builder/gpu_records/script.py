@@ -31,7 +31,7 @@ from types import FrameType
 from typing import Any
 
 PLAN, WHEELS, CACHES = "plan.json", "wheels", "caches"
-"""What a folder holds beside this file and the rows."""
+"""Contents of a folder beside this file and the rows."""
 
 RECORDS = "records.parquet"
 RUNS, SITE, CACHE = "runs", "site", "cache"
@@ -96,7 +96,7 @@ class Tally:
 
     @property
     def num_records(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return self.statuses.total()
 
 
@@ -206,8 +206,8 @@ class Session:
             records = read_runs(self.work / RUNS)
             is_lost = [sample_id in self._lost for sample_id in records["sample_id"].to_pylist()]
             if any(is_lost):
-                kept = [position for position, lost in enumerate(is_lost) if not lost]
-                records = records.take(kept)
+                places = [place for place, lost in enumerate(is_lost) if not lost]
+                records = records.take(places)
             write_runs(records, self.out / RECORDS)
         except DatasetNotFoundError:
             return
@@ -215,7 +215,7 @@ class Session:
             print(f"The records are not in `{self.out}` yet: {error}", file=sys.stderr)
 
     def summary(self, arms: Sequence[Arm]) -> Iterator[str]:
-        """Yield lines: records and records per minute of each arm, failures, and what is left."""
+        """Yield lines: records and records per minute of each arm, failures, and the next step."""
         first = "no record" if self.first_record_s is None else f"{self.first_record_s:.0f} s"
         yield f"Ended since {self.ending}; first record after {first}."
         for arm in arms:
@@ -312,7 +312,7 @@ class Session:
 def ends_after(seconds: float) -> Iterator[None]:
     """Raise `TimeIsUp` in the main thread after `seconds`, or when the process is terminated.
 
-    It is raised again if what it ends does not end either.
+    Repeat it every `AGAIN_AFTER_S` within the block, for code that does not end.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -363,7 +363,7 @@ def unpack_caches(folder: Path, work: Path) -> None:
 
 
 def main() -> int:
-    """Unpack the folder beside this file, run what it lists, and print what was done."""
+    """Unpack the folder beside this file, run its plan, and print a summary."""
     started = float(os.environ.get(STARTED, time.time()))
     options = _parser().parse_args()
     here = Path(__file__).resolve()
