@@ -101,7 +101,7 @@ def test_numbers_do_not_grow_without_end(name: str, way: str) -> None:
 
 def test_lists_do_not_grow_without_end() -> None:
     chain = [Op("operator.add", (Ref(at), Ref(at))) for at in range(1, 60)]
-    with pytest.raises(MemoryLimitError, match="joins lists to more than 100000 items"):
+    with pytest.raises(MemoryLimitError, match="concatenates lists to more than 100000 items"):
         runs(sample_of(Op("torch.Tensor.tolist", (Ref(0),)), *chain, inputs=(FEW,)))
 
 

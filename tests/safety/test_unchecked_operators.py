@@ -132,10 +132,14 @@ def test_numbers_that_kernels_trust_are_known_before(op: Op) -> None:
         Input("input", Value("float32", (1,) * 5)),
     )
     sample = sample_of(op, *inputs)
-    with pytest.raises(UncheckedOperatorError, match="takes numbers that only a run tells"):
+    with pytest.raises(
+        UncheckedOperatorError, match="uses numbers that are known only at run time"
+    ):
         materialize(sample)
     materialize(sample, allow_unchecked_operators=True)
-    with pytest.raises(UncheckedOperatorError, match="takes numbers that only a run tells"):
+    with pytest.raises(
+        UncheckedOperatorError, match="uses numbers that are known only at run time"
+    ):
         materialize(sample)
     assert cost_columns(sample)["op_histogram"]
 
@@ -180,7 +184,7 @@ def test_numbers_that_are_known_are_taken(op: Op) -> None:
 def test_a_tensor_of_aten_is_there(ops: tuple[Op, ...]) -> None:
     """The kernel would follow the null pointer of an undefined tensor."""
     sample = Sample("example/none", "torch", "other", (TENSOR,), ops, Ref(len(ops)))
-    with pytest.raises(MaterializeError, match="is given no tensor as its `"):
+    with pytest.raises(MaterializeError, match="to be a tensor, got None"):
         materialize(sample)
 
 
@@ -210,7 +214,7 @@ def lying(*ops: Op) -> Sample:
 )
 def test_what_a_row_says_of_a_shape_is_not_trusted(ops: tuple[Op, ...]) -> None:
     sample = lying(*ops)
-    with pytest.raises(UncheckedOperatorError, match="takes sizes on trust that only a run tells"):
+    with pytest.raises(UncheckedOperatorError, match="does not check sizes that are known only at"):
         materialize(sample)
     materialize(lying(Op("torch.mul", (Ref(3), 2))))
 
@@ -225,7 +229,7 @@ def test_what_a_row_says_of_a_shape_is_not_trusted(ops: tuple[Op, ...]) -> None:
     ],
 )
 def test_statistics_are_there_where_none_are_made(name: str, args: tuple[Any, ...]) -> None:
-    with pytest.raises(MaterializeError, match="normalises by statistics that it is not given"):
+    with pytest.raises(MaterializeError, match="Expected `running_mean` and `running_var` to be"):
         materialize(sample_of(Op(name, (Ref(0), *args))))
 
 
@@ -254,5 +258,5 @@ def test_integers_are_not_divided_by_zero(target: str) -> None:
     zeros = Input("input", Value("int64", (3,)), statistics=Statistics(0.0, 0.0, 0.0, 0.0))
     sample = sample_of(Op(target, (Ref(0), Ref(0))), zeros, framework="paddle")
     module = materialize(sample)
-    with pytest.raises(MaterializeError, match="divides integers by zero"):
+    with pytest.raises(MaterializeError, match="Integers cannot be divided by zero"):
         module(paddle.zeros([3], "int64"))

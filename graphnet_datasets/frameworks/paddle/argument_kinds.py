@@ -53,9 +53,9 @@ def check_elements(shape: Sequence[int]) -> None:
     """
     if math.prod(max(1, size) for size in shape) > MAX_INTEGER:
         raise MemoryLimitError(
-            f"has a tensor of shape {list(shape)}, of more than {MAX_INTEGER} elements, which many "
-            "of paddle's kernels cannot count. Pass `allow_unchecked_operators=True` if you trust "
-            "the sample, or skip it."
+            f"A tensor of shape {list(shape)} has more than {MAX_INTEGER} elements, which many of "
+            "paddle's kernels cannot index. Pass `allow_unchecked_operators=True` if you trust the "
+            "sample, or skip it."
         )
 
 
@@ -97,10 +97,10 @@ def check_kind(arg: Any, kind: str, name: str, position: int) -> None:
         accepted |= {"t", "T"} if kind == "n" else set()
     letters = kind_of(arg)
     if not accepted & set(letters):
-        raise MaterializeError(f"has an argument `{name}` of a kind that it does not take.")
+        raise MaterializeError(f"The operator does not accept a {type(arg).__name__} as `{name}`.")
     if letters == "t" and not isinstance(arg, paddle.Tensor):
         if not arg.initialized():
-            raise MaterializeError(f"has an argument `{name}` that does not exist.")
+            raise MaterializeError(f"The argument `{name}` is an uninitialized value.")
         if accepted & set("iIfF"):
             _check_unread(arg, name, takes_many="I" in kind)
 
@@ -109,10 +109,16 @@ def _check_unread(value: Any, name: str, *, takes_many: bool) -> None:
     """Raise if a program value is too large to be used as an int, a float or a list of them."""
     shape = shape_of(value)
     if len(value.shape) > takes_many and shape != (1,):
-        raise MaterializeError(f"has a tensor of shape {list(value.shape)} as `{name}`.")
+        raise MaterializeError(
+            f"Expected `{name}` to be {'a vector' if takes_many else 'a scalar'}, got a tensor of "
+            f"shape {list(value.shape)}."
+        )
     limit = (MAX_NUMBERS if name == "num_or_sections" else MAX_RANK) if takes_many else 1
     if shape is not None and math.prod(shape) > limit:
-        raise MaterializeError(f"has a tensor of shape {list(shape)} as `{name}`.")
+        raise MaterializeError(
+            f"Expected `{name}` to have at most {limit} elements, got a tensor of shape "
+            f"{list(shape)}."
+        )
 
 
 def read_numbers(arg: Any, kind: str) -> Any:
@@ -131,26 +137,32 @@ def read_numbers(arg: Any, kind: str) -> Any:
             return arg
         if any(isinstance(item, paddle.Tensor) and len(item.shape) for item in arg):
             raise MaterializeError(
-                "has a tensor with axes among numbers, which paddle does not take."
+                "Expected tensors in a list of numbers to be 0-D; a tensor in the list has axes."
             )
         return [read_numbers(item, "it") for item in arg]
     if not isinstance(arg, paddle.Tensor):
         return arg
     if arg.size > MAX_NUMBERS or ("I" not in kind and arg.size != 1):
-        raise MaterializeError(f"has a tensor of {arg.size} numbers where fewer stand.")
+        raise MaterializeError(
+            f"Expected {f'at most {MAX_NUMBERS} numbers' if 'I' in kind else '1 number'}, got a "
+            f"tensor of {arg.size} elements."
+        )
     if not arg.size:
         return []
-    found = arg.numpy()
-    if found.dtype.kind not in ("iuf" if "f" in kind else "iu"):
-        raise MaterializeError(f"has a tensor of {found.dtype} where whole numbers stand.")
-    return found.reshape(-1).tolist() if "I" in kind else found.reshape(-1)[0].item()
+    numbers = arg.numpy()
+    if numbers.dtype.kind not in ("iuf" if "f" in kind else "iu"):
+        raise MaterializeError(f"Expected a tensor of integers, got dtype {numbers.dtype}.")
+    return numbers.reshape(-1).tolist() if "I" in kind else numbers.reshape(-1)[0].item()
 
 
 def _check_numbers(name: str, args: Sequence[Any]) -> None:
     """Raise if arithmetic on plain numbers could grow without bound; size arithmetic never does."""
     is_quick = name.removeprefix("operator.") in _QUICK
     if not is_quick or not all(abs(arg) <= _LARGEST_NUMBER for arg in args):
-        raise MemoryLimitError("computes with numbers alone, larger than any graph needs.")
+        raise MemoryLimitError(
+            f"Arithmetic without tensors is limited to {', '.join(sorted(_QUICK))} of numbers up "
+            f"to {_LARGEST_NUMBER} in absolute value. Skip the sample."
+        )
 
 
 def check_python(name: str, args: Sequence[Any]) -> None:
@@ -165,23 +177,27 @@ def check_python(name: str, args: Sequence[Any]) -> None:
     if name == GETITEM:
         indices = args[1] if isinstance(args[1], tuple) else (args[1],)
         if len(args) != 2 or not all(map(_is_plain_index, indices)):
-            raise MaterializeError("takes an item by something other than integers and slices.")
+            raise MaterializeError(
+                "Expected indices to be integers, slices, None or Ellipsis, with literal bounds."
+            )
         return
     if name.startswith("operator."):
         if not all(kind_of(arg) in ("t", "if", "f", "b") for arg in args):
-            raise MaterializeError("computes with something other than tensors and numbers.")
+            raise MaterializeError("Expected all operands to be tensors or numbers.")
         if not any(map(is_tensor, args)):
             _check_numbers(name, args)
     elif name == "paddle.arange":
         if not args or not all(set(kind_of(arg)) & set("tifdn") or _is_dtype(arg) for arg in args):
-            raise MaterializeError("takes numbers, tensors of one number, and a dtype.")
+            raise MaterializeError(
+                "Expected the arguments to be numbers, one-element tensors and a dtype."
+            )
     elif name == "paddle.to_tensor":
         if not args or len(args) > 2 or not _is_literal(args[0]):
-            raise MaterializeError("makes a tensor of numbers in lists, and takes a dtype.")
+            raise MaterializeError("Expected a nested list of numbers and an optional dtype.")
         if len(args) == 2 and kind_of(args[1]) not in ("d", "n") and not _is_dtype(args[1]):
-            raise MaterializeError("takes a dtype beside what it makes a tensor of.")
+            raise MaterializeError("Expected the second argument to be a dtype.")
     elif not args or not is_tensor(args[0]):
-        raise MaterializeError("does not take a tensor first.")
+        raise MaterializeError("Expected the first argument to be a tensor.")
 
 
 def _is_dtype(arg: Any) -> bool:

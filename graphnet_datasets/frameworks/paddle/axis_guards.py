@@ -63,14 +63,19 @@ def check_axes(name: str, argument: str, arg: Any, count: int | None) -> None:
     if count is None or argument in _FREE:
         count = MAX_RANK
     if is_tensor(arg) and name != "unsqueeze" and math.prod(shape_of(arg) or ()) > count:
-        raise MaterializeError(f"has a tensor of more than {count} axes as `{argument}`.")
+        raise MaterializeError(
+            f"Expected at most {count} axes as `{argument}`, got a tensor of shape "
+            f"{list(arg.shape)}."
+        )
     lowest = 0 if argument in _COUNTED else -count
     seen = set()
     for axis in arg if isinstance(arg, (list, tuple)) else (arg,):
         if type(axis) is not int or axis == _AUTOMATIC.get(name):
             continue
         if not lowest <= axis < count:
-            raise MaterializeError(f"has the axis {axis} as `{argument}`, of {count} axes.")
+            raise MaterializeError(
+                f"Expected `{argument}` to be in [{lowest}, {count}), got {axis}."
+            )
         if axis % count in seen and name not in _REPEATING:
-            raise MaterializeError(f"has the axis {axis} twice as `{argument}`.")
+            raise MaterializeError(f"Expected `{argument}` to contain axis {axis} only once.")
         seen.add(axis % count)

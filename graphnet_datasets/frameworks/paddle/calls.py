@@ -30,21 +30,21 @@ def in_order(op: Op) -> tuple[Arg, ...]:
     ...     in_order(Op("paddle._C_ops.concat"))
     ... except MaterializeError as error:
     ...     print(error)
-    has 0 arguments where paddle's function takes 2: x, axis.
+    Expected 2 arguments (x, axis), got 0.
     """
     try:
         names = argument_names(op.target.removeprefix(CORE))
     except CaptureError as error:
-        raise MaterializeError(f"has arguments of which paddle tells nothing: {error}") from error
+        raise MaterializeError(f"The argument names cannot be read: {error}") from error
     by_name = dict(op.kwargs)
     missing = names[len(op.args) :]
-    given = len(op.args) + len(op.kwargs)
-    if given != len(names) or set(by_name) != set(missing):
+    num_arguments = len(op.args) + len(op.kwargs)
+    if num_arguments != len(names) or set(by_name) != set(missing):
         unknown = sorted(set(by_name) - set(missing))
         raise MaterializeError(
-            f"has {given} arguments where paddle's function takes {len(names)}: {', '.join(names)}."
-            if given != len(names)
-            else f"has the keyword `{unknown[0][:40]}`; left for keywords: {', '.join(missing)}."
+            f"Expected {len(names)} arguments ({', '.join(names)}), got {num_arguments}."
+            if num_arguments != len(names)
+            else f"Expected the keywords {', '.join(missing)}, got `{unknown[0][:40]}`."
         )
     arguments = (*op.args, *(by_name[name] for name in missing))
     check_lists(
@@ -67,4 +67,4 @@ def check_lists(arguments: Iterable[Any]) -> None:
             and argument
             and all(item is None for item in argument)
         ):
-            raise MaterializeError("has a list of absent values as an argument.")
+            raise MaterializeError("Expected lists of values, got a list in which all are None.")

@@ -17,13 +17,18 @@ _FLOATS = ("float32", "float64")
 
 def _refuse(args: Sequence[Any]) -> MaterializeError:
     shapes = [list(shape_of(arg) or ()) for arg in args if shape_of(arg) != ()]
-    return MaterializeError(f"has operands of shapes {', '.join(map(str, shapes[:6]))}.")
+    return MaterializeError(
+        f"The shapes of the operands do not match: {', '.join(map(str, shapes[:6]))}."
+    )
 
 
 def _check_dtypes(args: Sequence[Any]) -> None:
     names = {str(arg.dtype).rpartition(".")[2].lower() for arg in args}
     if len(names) > 1 or not names <= set(_FLOATS):
-        raise MaterializeError(f"has operands of {', '.join(sorted(names))}.")
+        raise MaterializeError(
+            f"Expected operands of the same dtype, float32 or float64, got "
+            f"{', '.join(sorted(names))}."
+        )
 
 
 def _check_counted(boxes: Any, counts: Any) -> None:
@@ -36,14 +41,17 @@ def _check_counted(boxes: Any, counts: Any) -> None:
     if numbers is not None and (len(numbers) != 1 or 0 in numbers):
         raise _refuse((boxes, counts))
     if counts is not None and not str(counts.dtype).lower().endswith(("int32", "int64")):
-        raise MaterializeError("counts boxes in another dtype than int32 or int64.")
+        raise MaterializeError(f"Expected box counts of dtype int32 or int64, got {counts.dtype}.")
 
 
 def _check_levels(args: Sequence[Any]) -> None:
     boxes, counts, least, most, refer, scale, _ = args
     _check_counted(boxes, counts)
     if not 0 <= least <= most <= MAX_LEVELS or not 0 <= refer <= MAX_LEVELS or scale < 1:
-        raise MaterializeError(f"has levels from {least} to {most}.")
+        raise MaterializeError(
+            f"Expected levels in [0, {MAX_LEVELS}] in ascending order and a scale of at least 1, "
+            f"got levels {least} to {most} (reference level {refer}) and scale {scale}."
+        )
 
 
 def _check_regions(args: Sequence[Any]) -> None:
@@ -58,7 +66,10 @@ def _check_regions(args: Sequence[Any]) -> None:
     if counts is None and shape and shape[0] != 1:
         raise _refuse(args)
     if not (1 <= height <= 2**10 and 1 <= width <= 2**10) or ratio > 2**7:
-        raise MaterializeError(f"makes regions of {height} by {width}.")
+        raise MaterializeError(
+            f"Expected a pooled height and width in [1, {2**10}] and a sampling ratio of at most "
+            f"{2**7}, got {height}, {width} and {ratio}."
+        )
 
 
 def _check_priors(args: Sequence[Any]) -> None:
@@ -70,13 +81,18 @@ def _check_priors(args: Sequence[Any]) -> None:
     sizes = [*least, *most, *ratios, *variances]
     is_wrong = not least or len(most) not in (0, len(least)) or len(variances) != 4
     if is_wrong or not ratios or not all(0 < size < 2**24 for size in sizes):
-        raise MaterializeError("has sizes, ratios or variances that are not boxes'.")
+        raise MaterializeError(
+            "Expected at least one minimum size and one aspect ratio, as many maximum sizes as "
+            "minimum sizes or none, and 4 variances, all in (0, 2**24)."
+        )
     if not all(0 <= step < 2**24 for step in args[8:11]):
-        raise MaterializeError("has steps that are not boxes'.")
+        raise MaterializeError(f"Expected steps and offset in [0, 2**24), got {list(args[8:11])}.")
     shape = shapes[0]
     number = len(least) * (2 * len(ratios) + 2)
     if shape is not None and shape[2] * shape[3] * number > 64 * MAX_PRIORS:
-        raise MemoryLimitError(f"makes more than {64 * MAX_PRIORS} boxes.")
+        raise MemoryLimitError(
+            f"The result has more than {64 * MAX_PRIORS} boxes. Skip the sample."
+        )
 
 
 def _check_proposals(args: Sequence[Any]) -> None:
@@ -85,9 +101,14 @@ def _check_proposals(args: Sequence[Any]) -> None:
     shape = shape_of(scores)
     others = [shape_of(operand) for operand in (deltas, sizes, anchors, variances)]
     if any(type(number) is not int or not 1 <= number <= MAX_BOXES for number in args[5:7]):
-        raise MaterializeError("keeps a number of boxes that is none.")
+        raise MaterializeError(
+            f"Expected box counts to be integers in [1, {MAX_BOXES}], got {list(args[5:7])}."
+        )
     if not all(0 <= number <= 1 for number in (args[7], args[9])) or not 0 <= args[8] < 2**24:
-        raise MaterializeError("has thresholds out of their range.")
+        raise MaterializeError(
+            "Expected an overlap threshold and `eta` in [0, 1] and a minimum size in [0, 2**24), "
+            f"got {args[7]}, {args[9]} and {args[8]}."
+        )
     known = [other_shape for other_shape in others if other_shape is not None]
     if shape is None or len(known) < len(others):
         return
@@ -109,7 +130,7 @@ def _check_suppressed(args: Sequence[Any]) -> None:
     if shape is not None and (len(shape) != 2 or shape[1] != 4 or not 0 < shape[0] <= MAX_BOXES):
         raise _refuse(args)
     if not 0 <= threshold <= 1:
-        raise MaterializeError(f"has the threshold {threshold}.")
+        raise MaterializeError(f"Expected a threshold in [0, 1], got {threshold}.")
 
 
 def _check_decoded(args: Sequence[Any]) -> None:
@@ -120,7 +141,10 @@ def _check_decoded(args: Sequence[Any]) -> None:
     tensor, sizes, anchors, classes, _, ratio = args[:6]
     shape = shape_of(tensor)
     if len(anchors) % 2 or not 1 <= classes <= MAX_BOXES or not 1 <= ratio <= 2**15:
-        raise MaterializeError(f"has {len(anchors)} anchors and {classes} classes.")
+        raise MaterializeError(
+            f"Expected an even number of anchor sizes, 1 to {MAX_BOXES} classes and a "
+            f"downsampling ratio in [1, {2**15}], got {len(anchors)}, {classes} and {ratio}."
+        )
     number = len(anchors) // 2
     if shape is not None and (
         len(shape) != 4 or 0 in shape or shape[1] != number * (5 + classes + bool(args[8]))

@@ -74,51 +74,52 @@ class Guarded:
         self._literals: list[Any] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = (*args, *kwargs.values()) if kwargs else args
+        operands = (*args, *kwargs.values()) if kwargs else args
         try:
             if self._numbers:
-                given = self._read(given)
-            if not self._is_known(given):
+                operands = self._read(operands)
+            if not self._is_known(operands):
                 self._forms = None
-                self._check_form(given)
-                self._check_size(tuple(kwargs), given)
+                self._check_form(operands)
+                self._check_size(tuple(kwargs), operands)
                 self._check_values = _value_checks(self.name)
-                if has_size(self.name) and _holds_tensor(given[self._num_data :]):
+                if has_size(self.name) and _holds_tensor(operands[self._num_data :]):
                     self._check_values += (functools.partial(self._check_size, tuple(kwargs)),)
-                self._forms = [_form(arg) for arg in given]
-                self._literals = [_UNSEEN if _holds_any(arg) else arg for arg in given]
+                self._forms = [_form(arg) for arg in operands]
+                self._literals = [_UNSEEN if _holds_any(arg) else arg for arg in operands]
             for check in self._check_values:
-                check(given)
+                check(operands)
         except MemoryLimitError as error:
-            raise MemoryLimitError(f"`{self.name}` {error}") from error
+            raise MemoryLimitError(f"`{self.name}` cannot run: {error}") from error
         except MaterializeError as error:
-            raise MaterializeError(f"`{self.name}` {error}") from error
+            raise MaterializeError(f"`{self.name}` cannot run: {error}") from error
         return self.call(*args, **kwargs)
 
-    def _is_known(self, given: Sequence[Any]) -> bool:
+    def _is_known(self, operands: Sequence[Any]) -> bool:
         """Return whether the previous call had the same form. The literals of a plan do not
         change."""
-        if self._forms is None or len(given) != len(self._forms):
+        if self._forms is None or len(operands) != len(self._forms):
             return False
         return all(
             arg is literal or _form(arg) == form
-            for arg, literal, form in zip(given, self._literals, self._forms, strict=True)
+            for arg, literal, form in zip(operands, self._literals, self._forms, strict=True)
         )
 
-    def _read(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _read(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments with tensors replaced by numbers where the operator expects
         literals."""
         numbers = self._numbers
-        if not any(_holds_tensor(given[at]) for at in numbers if at < len(given)):
-            return given
+        if not any(_holds_tensor(operands[at]) for at in numbers if at < len(operands)):
+            return operands
         return tuple(
-            read_numbers(arg, numbers[at]) if at in numbers else arg for at, arg in enumerate(given)
+            read_numbers(arg, numbers[at]) if at in numbers else arg
+            for at, arg in enumerate(operands)
         )
 
-    def _check_size(self, names: tuple[str, ...], given: Sequence[Any]) -> None:
-        at = len(given) - len(names)
-        keywords = dict(zip(names, given[at:], strict=True))
-        check_size(self.name, given[:at], self.limit_bytes, keywords)
+    def _check_size(self, names: tuple[str, ...], operands: Sequence[Any]) -> None:
+        at = len(operands) - len(names)
+        keywords = dict(zip(names, operands[at:], strict=True))
+        check_size(self.name, operands[:at], self.limit_bytes, keywords)
 
 
 def _form(arg: Any) -> Any:
@@ -192,7 +193,7 @@ def _check_of(name: str) -> Check:
 
     def check(args: Sequence[Any]) -> None:
         if len(args) != len(kinds):
-            raise MaterializeError(f"has {len(args)} arguments where it takes {len(kinds)}.")
+            raise MaterializeError(f"Expected {len(kinds)} arguments, got {len(args)}.")
         for position, (arg, kind) in enumerate(zip(args, kinds, strict=True)):
             check_kind(arg, kind, names[position], position)
         _check_operands(args)
@@ -234,11 +235,10 @@ def _check_integers(name: str, arg: Any) -> None:
         limit = MAX_PADDING if "padding" in name else MAX_INTEGER
         if "padding" in name and number > limit:
             raise MemoryLimitError(
-                f"pads by {number} elements, more than the {limit} that any graph needs. "
-                "Skip the sample."
+                f"Expected a padding of at most {limit} elements, got {number}. Skip the sample."
             )
         if abs(number) > limit:
-            raise MaterializeError(f"has the number {number} as `{name}`, out of its range.")
+            raise MaterializeError(f"Expected `{name}` to be in [-{limit}, {limit}], got {number}.")
 
 
 def _check_counts(names: Sequence[str], args: Sequence[Any], lowest: int) -> None:
@@ -247,11 +247,14 @@ def _check_counts(names: Sequence[str], args: Sequence[Any], lowest: int) -> Non
     for name, arg in zip(names, args, strict=True):
         if name in _STEPS and isinstance(arg, (list, tuple)):
             if len(arg) not in (1, rank - 2) or any(type(n) is not int or n < 1 for n in arg):
-                raise MaterializeError(f"has {list(arg)} as `{name}`.")
+                raise MaterializeError(
+                    f"Expected `{name}` to be one positive integer, or one per spatial axis, got "
+                    f"{list(arg)}."
+                )
         elif name in _SIZES:
             _check_sizes(name, arg, lowest)
         elif name in ("num", "groups") and type(arg) is int and not 1 <= arg <= MAX_PARTS:
-            raise MaterializeError(f"has {arg} as `{name}`.")
+            raise MaterializeError(f"Expected `{name}` to be in [1, {MAX_PARTS}], got {arg}.")
 
 
 def _check_sizes(name: str, arg: Any, lowest: int) -> None:
@@ -259,11 +262,12 @@ def _check_sizes(name: str, arg: Any, lowest: int) -> None:
         return
     sizes = [size for size in arg if isinstance(size, int | float)]
     if len(sizes) > MAX_RANK or any(size < lowest for size in sizes):
-        raise MaterializeError(f"has {sizes[:12]} as `{name}`.")
-    if math.prod(max(1, size) for size in sizes) > MAX_INTEGER:
-        raise MemoryLimitError(
-            f"gives more than {MAX_INTEGER} elements, which no graph needs. Skip the sample."
+        raise MaterializeError(
+            f"Expected `{name}` to be at most {MAX_RANK} sizes of at least {lowest}, got "
+            f"{sizes[:12]}."
         )
+    if math.prod(max(1, size) for size in sizes) > MAX_INTEGER:
+        raise MemoryLimitError(f"The result has more than {MAX_INTEGER} elements. Skip the sample.")
 
 
 def _rank(tensor: Any) -> int | None:
@@ -276,7 +280,8 @@ def _check_one_dtype(args: Sequence[Any]) -> None:
     dtypes = {str(arg.dtype) for arg in args if is_tensor(arg)}
     if len(dtypes) > 1:
         raise MaterializeError(
-            f"writes into an operand among others of {', '.join(sorted(dtypes))}."
+            "Expected the operands of an in-place call to have the same dtype, got "
+            f"{', '.join(sorted(dtypes))}."
         )
 
 
@@ -284,10 +289,10 @@ def _check_broadcast(args: Sequence[Any]) -> None:
     shapes = [shape_of(arg) for arg in args if is_tensor(arg)]
     known = [shape for shape in shapes if shape is not None]
     if any(0 in shape for shape in known) and len(set(known)) > 1:
-        raise MaterializeError("has operands without elements beside others.")
+        raise MaterializeError("Expected no operand or all operands to be empty.")
     for sizes in itertools.zip_longest(*map(reversed, known), fillvalue=1):
         if len(set(sizes) - {1}) > 1:
             raise MaterializeError(
-                f"has operands of shapes {', '.join(str(list(each)) for each in known)}, which do "
-                "not fit together."
+                "Expected operands of broadcastable shapes, got "
+                f"{', '.join(str(list(shape)) for shape in known)}."
             )

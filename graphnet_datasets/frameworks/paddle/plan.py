@@ -76,7 +76,9 @@ class Plan:
         try:
             self._outputs = self._slot(sample.outputs)
         except MaterializeError as error:
-            raise MaterializeError(f"The output structure of `{sample.id}` {error}") from error
+            raise MaterializeError(
+                f"The outputs of `{sample.id}` cannot be built: {error}"
+            ) from error
         self._rest = self.template[self.num_inputs :]
 
     def run(self, values: Sequence[Any]) -> Any:
@@ -101,7 +103,7 @@ class Plan:
         for call, arguments, own, _ in self.steps:
             try:
                 if own - self.num_inputs in skipped:
-                    raise MaterializeError("is not one of the checked operators.")
+                    raise MaterializeError("The operator is not one of the checked operators.")
                 call_arguments = arguments(slots)
                 if own in self._core:
                     check_lists(call_arguments)
@@ -147,7 +149,9 @@ class Plan:
             case DictArg(items=items):
                 build, parts = _Dictionary(tuple(key for key, _ in items)), [i for _, i in items]
             case _:
-                raise MaterializeError(f"has an argument of type `{type(arg).__name__}`.")
+                raise MaterializeError(
+                    f"An argument of type `{type(arg).__name__}` cannot be passed to paddle."
+                )
         slots = [self._slot(part) for part in parts]
         self.template.append(None)
         own = len(self.template) - 1
@@ -161,7 +165,7 @@ class Plan:
             case Named(kind="place", name=name):
                 return place_of(self.device if name == "expected" else name)
             case Named(kind=kind):
-                raise MaterializeError(f"has a {kind}, which paddle does not know.")
+                raise MaterializeError(f"A {kind} cannot be passed to paddle.")
             case tuple():
                 return tuple(map(self._literal, arg))
             case ListArg(items=items):
@@ -173,9 +177,7 @@ class Plan:
         return arg
 
     def _located(self, position: int, op: Op, error: GraphNetError) -> str:
-        where = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
-        is_unknown = isinstance(error, UnknownOperatorError) or str(error).startswith("`")
-        return f"{where} cannot run: {error}" if is_unknown else f"{where} {error}"
+        return f"Op {position} (`{op.target}`) of `{self.sample.id}` cannot run: {error}"
 
 
 class _WithKeywords:

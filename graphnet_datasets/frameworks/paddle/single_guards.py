@@ -29,35 +29,47 @@ def _check_einsum(args: Sequence[Any]) -> None:
     terms = left.split(",")
     if not arrow or len(terms) != len(operands) or len(terms) > 2:
         raise MaterializeError(
-            f"has the equation {equation[:60]!r}, which does not say its result of one or two "
-            f"operands, and {len(operands)} operands."
+            "Expected an explicit equation (`terms->result`) of one or two terms, one per operand, "
+            f"got {equation[:60]!r} for {len(operands)} operands."
         )
     if not all(
         set(operand_letters) <= _LETTERS and len(set(operand_letters)) == len(operand_letters)
         for operand_letters in (*terms, right)
     ):
-        raise MaterializeError(f"has the equation {equation[:60]!r}, not of small letters, once.")
+        raise MaterializeError(
+            f"Expected lowercase letters, each at most once per term, got {equation[:60]!r}."
+        )
     if not set(right) <= set(left):
-        raise MaterializeError(f"has {right[:60]!r} as the result of {left[:60]!r}.")
+        raise MaterializeError(
+            f"Expected the letters of the result {right[:60]!r} to occur in {left[:60]!r}."
+        )
     sizes: dict[str, int] = {}
     for term, operand in zip(terms, operands, strict=True):
         shape = tuple(operand.shape)
         if len(shape) != len(term) or 0 in shape:
-            raise MaterializeError(f"has {term[:60]!r} for an operand of shape {list(shape)}.")
+            raise MaterializeError(
+                f"Expected a non-empty operand with one axis per letter of {term[:60]!r}, got "
+                f"shape {list(shape)}."
+            )
         for letter, size in zip(term, shape, strict=True):
             if sizes.setdefault(letter, size) != size and size >= 0:
-                raise MaterializeError(f"has two sizes for `{letter}` in {equation[:60]!r}.")
+                raise MaterializeError(
+                    f"Expected `{letter}` in {equation[:60]!r} to have one size, got "
+                    f"{sizes[letter]} and {size}."
+                )
 
 
 def _check_repeats(args: Sequence[Any]) -> None:
     tensor, repeats, axis, size = args
     shape = shape_of(tensor)
     if repeats < 0:
-        raise MaterializeError("repeats less than no time.")
+        raise MaterializeError(f"Expected a non-negative number of repeats, got {repeats}.")
     if shape is not None and repeats * math.prod(shape) > MAX_INTEGER:
-        raise MemoryLimitError(f"gives more than {MAX_INTEGER} elements.")
+        raise MemoryLimitError(f"The result has more than {MAX_INTEGER} elements. Skip the sample.")
     if shape and size not in (-1, repeats * shape[axis]):
-        raise MaterializeError(f"is told to give {size} elements, which it does not.")
+        raise MaterializeError(
+            f"Expected an output size of {repeats * shape[axis]} (or -1), got {size}."
+        )
 
 
 def _check_transform(args: Sequence[Any]) -> None:
@@ -66,11 +78,17 @@ def _check_transform(args: Sequence[Any]) -> None:
     if shape is None:
         return
     if not axes or min(axes) < 0 or 0 in shape:
-        raise MaterializeError(f"has the axes {list(axes)} for a shape of {list(shape)}.")
+        raise MaterializeError(
+            "Expected a non-empty tensor and non-negative axes, got shape "
+            f"{list(shape)} and axes {list(axes)}."
+        )
     if len(args) == 5 and type(args[4]) is int:  # output length of fft_c2r
-        length, given = args[4], shape[axes[-1]]
-        if not (length == 0 or 0 < length // 2 + 1 <= given):
-            raise MaterializeError(f"makes {length} numbers of {given}.")
+        length, num_frequencies = args[4], shape[axes[-1]]
+        if not (length == 0 or 0 < length // 2 + 1 <= num_frequencies):
+            raise MaterializeError(
+                f"Expected an output length of at most {2 * num_frequencies - 1} for "
+                f"{num_frequencies} frequencies, got {length}."
+            )
 
 
 def _check_along_axis(args: Sequence[Any]) -> None:
@@ -79,45 +97,61 @@ def _check_along_axis(args: Sequence[Any]) -> None:
         return
     rank = len(shape)
     if len(picked) != rank or 0 in shape:
-        raise MaterializeError(f"picks {list(picked)} of {list(shape)} along axis {axis}.")
+        raise MaterializeError(
+            f"Expected a non-empty tensor and indices of the same rank, got shapes {list(shape)} "
+            f"and {list(picked)}."
+        )
     if any(
-        at != axis % rank and mine > theirs
-        for at, (mine, theirs) in enumerate(zip(picked, shape, strict=True))
+        at != axis % rank and num_indices > size
+        for at, (num_indices, size) in enumerate(zip(picked, shape, strict=True))
     ):
-        raise MaterializeError(f"picks {list(picked)} of {list(shape)} along axis {axis}.")
+        raise MaterializeError(
+            f"Expected indices no larger than {list(shape)} except along axis {axis}, got shape "
+            f"{list(picked)}."
+        )
 
 
 def _check_rows(args: Sequence[Any]) -> None:
     shape = shape_of(args[1])
     if shape is not None and (len(shape) != 2 or 0 in shape):
-        raise MaterializeError(f"looks rows up in a table of shape {list(shape)}.")
+        raise MaterializeError(f"Expected a non-empty 2-D table, got shape {list(shape)}.")
 
 
 def _check_diagonal_fill(args: Sequence[Any]) -> None:
     number, step, shape = args[4], args[5], shape_of(args[0])
     if number < 0 or step < 0 or (number and (number - 1) * (step + 1) >= math.prod(shape or ())):
-        raise MaterializeError(f"fills {number} elements at steps of {step}.")
+        raise MaterializeError(
+            f"Expected non-negative counts and steps within the tensor, got {number} elements at "
+            f"steps of {step}."
+        )
 
 
 def _check_assigned(args: Sequence[Any]) -> None:
     if math.prod(args[1]) != len(args[3]) or not args[3]:
-        raise MaterializeError(f"puts {len(args[3])} numbers into a shape of {args[1][:10]}.")
+        raise MaterializeError(
+            f"Expected as many values as shape {args[1][:10]} has elements, and at least one, got "
+            f"{len(args[3])}."
+        )
 
 
 def _check_same(args: Sequence[Any]) -> None:
     if args[1] is None:
         return
-    shape, other = shape_of(args[0]), shape_of(args[1])
-    if shape is not None and other is not None and shape != other:
-        raise MaterializeError(f"has operands of shapes {list(shape)} and {list(other)}.")
+    left, right = shape_of(args[0]), shape_of(args[1])
+    if left is not None and right is not None and left != right:
+        raise MaterializeError(
+            f"Expected operands of the same shape, got {list(left)} and {list(right)}."
+        )
 
 
 def _check_unbind(args: Sequence[Any]) -> None:
     shape = shape_of(args[0]) or (1,)
     if 0 in shape:
-        raise MaterializeError("takes a tensor without elements apart.")
+        raise MaterializeError(f"Expected a non-empty tensor, got shape {list(shape)}.")
     if shape[args[1]] > MAX_PARTS:
-        raise MemoryLimitError(f"gives {shape[args[1]]} tensors, more than {MAX_PARTS}.")
+        raise MemoryLimitError(
+            f"Expected at most {MAX_PARTS} results, got {shape[args[1]]}. Skip the sample."
+        )
 
 
 def _check_power(args: Sequence[Any]) -> None:
@@ -127,17 +161,24 @@ def _check_power(args: Sequence[Any]) -> None:
         return
     name = str(base.dtype).lower()
     if "int" in name or "bool" in name:
-        raise MaterializeError(f"raises integers to the power of {exponent}.")
+        raise MaterializeError(
+            f"Expected an exponent in [0, {MAX_POWER}] for an integer base, got {exponent}."
+        )
 
 
 def _check_eye(args: Sequence[Any]) -> None:
     if args[0] < 0 or args[1] < -1:
-        raise MaterializeError(f"makes {args[0]} rows and {args[1]} columns.")
+        raise MaterializeError(
+            "Expected a non-negative number of rows, and of columns (or -1), got "
+            f"{args[0]} and {args[1]}."
+        )
 
 
 def _check_filled(args: Sequence[Any]) -> None:
     if shape_of(args[0]) not in ((), (1,), None):
-        raise MaterializeError(f"fills with a tensor of {list(args[0].shape)}.")
+        raise MaterializeError(
+            f"Expected a fill value of one element, got shape {list(args[0].shape)}."
+        )
 
 
 def _check_diagonal(args: Sequence[Any]) -> None:
@@ -145,10 +186,10 @@ def _check_diagonal(args: Sequence[Any]) -> None:
     if shape is None:
         return
     if len(shape) not in (1, 2):
-        raise MaterializeError(f"takes a vector or a matrix, not {list(shape)}.")
+        raise MaterializeError(f"Expected a vector or a matrix, got shape {list(shape)}.")
     side = (shape[0] if len(shape) == 1 else 0) + abs(args[1])
     if side * side > MAX_INTEGER:
-        raise MemoryLimitError(f"gives more than {MAX_INTEGER} elements.")
+        raise MemoryLimitError(f"The result has more than {MAX_INTEGER} elements. Skip the sample.")
 
 
 def _check_triangular(args: Sequence[Any]) -> None:
@@ -156,9 +197,12 @@ def _check_triangular(args: Sequence[Any]) -> None:
     if matrix is None or sides is None:
         return
     *_, rows, columns = (0, 0, *matrix)
-    *_, others, _ = (0, 0, *sides)
-    if rows != columns or others != rows or 0 in (*matrix[-2:], *sides, rows):
-        raise MaterializeError(f"solves {list(matrix)} for {list(sides)}.")
+    *_, right_rows, _ = (0, 0, *sides)
+    if rows != columns or right_rows != rows or 0 in (*matrix[-2:], *sides, rows):
+        raise MaterializeError(
+            "Expected a non-empty square matrix and right-hand sides with as many rows, got shapes "
+            f"{list(matrix)} and {list(sides)}."
+        )
 
 
 CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {

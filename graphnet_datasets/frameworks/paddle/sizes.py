@@ -41,11 +41,12 @@ def check_size(
     if num is None:
         return
     if not num == num:
-        raise MaterializeError("has a size that is not a number.")
+        raise MaterializeError("The size of the result is NaN.")
     if 4 * num > limit_bytes or num > MAX_INTEGER:
         raise MemoryLimitError(
-            f"gives about {num:.3g} elements, more than the limit of {limit_bytes / 1e9:,.3f} GB "
-            "or paddle's 32-bit kernels allow. Raise `memory_limit_bytes`, or skip the sample."
+            f"The result has about {num:.3g} elements, more than the limit of "
+            f"{limit_bytes / 1e9:,.3f} GB or paddle's 32-bit kernels allow. Raise "
+            "`memory_limit_bytes`, or skip the sample."
         )
 
 

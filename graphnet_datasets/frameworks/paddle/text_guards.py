@@ -41,4 +41,7 @@ def check_texts(name: str, arguments: Sequence[str], args: Sequence[Any]) -> Non
         if argument == "interp_method":
             known = {name.removesuffix("_interp")}
         if known is not None and arg not in known:
-            raise MaterializeError(f"has {str(arg)[:40]!r} as `{argument}`.")
+            raise MaterializeError(
+                f"Expected `{argument}` to be one of {', '.join(sorted(known))}, got "
+                f"{str(arg)[:40]!r}."
+            )

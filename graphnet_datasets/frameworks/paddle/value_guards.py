@@ -50,12 +50,14 @@ def check_divisor(args: Sequence[Any]) -> None:
     divisors = _elements(divisor)
     for dtype in dtypes:
         if not divisors.astype(dtype).all():
-            raise MaterializeError("divides integers by zero.")
+            raise MaterializeError("Integers cannot be divided by zero.")
         kind = np.dtype(dtype)
         if kind.kind != "i" or not (divisors.astype(kind) == -1).any():
             continue
         if (_elements(dividend).astype(kind) == np.iinfo(kind).min).any():
-            raise MaterializeError("divides the least integer by -1.")
+            raise MaterializeError(
+                f"The smallest {dtype} cannot be divided by -1: the result overflows."
+            )
 
 
 def _elements(operand: Any) -> np.ndarray[Any, Any]:
@@ -75,32 +77,32 @@ def _is_within(indices: Any, least: int, end: int) -> bool:
 def _check_rows(args: Sequence[Any]) -> None:
     size = args[1].shape[0]
     if not _is_within(args[0], 0, size):
-        raise MaterializeError(f"looks up rows that a table of {size} does not have.")
+        raise MaterializeError(f"Expected row indices in [0, {size}).")
 
 
-def _check_indices(indices: Any, size: int, does: str) -> None:
+def _check_indices(indices: Any, size: int) -> None:
     if not _is_within(indices, -size, size):
-        raise MaterializeError(f"{does} elements where an axis of {size} has none.")
+        raise MaterializeError(f"Expected indices in [-{size}, {size}).")
 
 
 def _check_along_axis(args: Sequence[Any]) -> None:
-    _check_indices(args[1], args[0].shape[args[3]], "puts")
+    _check_indices(args[1], args[0].shape[args[3]])
 
 
 def _check_places(args: Sequence[Any]) -> None:
     shape = args[0].shape
     for size, indices in zip(shape, args[1], strict=False):
         if dtype_name(indices) != "bool":
-            _check_indices(indices, size, "puts")
+            _check_indices(indices, size)
 
 
 def _check_added(args: Sequence[Any]) -> None:
-    _check_indices(args[1], args[0].shape[args[3]], "adds")
+    _check_indices(args[1], args[0].shape[args[3]])
 
 
 def _check_bins(args: Sequence[Any]) -> None:
     if not _is_within(args[0], 0, MAX_BINS):
-        raise MemoryLimitError(f"counts numbers that are not in [0, {MAX_BINS}).")
+        raise MemoryLimitError(f"Expected elements in [0, {MAX_BINS}). Skip the sample.")
 
 
 def _check_labels(args: Sequence[Any]) -> None:
@@ -109,7 +111,7 @@ def _check_labels(args: Sequence[Any]) -> None:
         return
     class_indices, size = label.numpy(), tensor.shape[axis]
     if ((class_indices != ignored) & ((class_indices < 0) | (class_indices >= size))).any():
-        raise MaterializeError(f"has labels that are none of {size} classes.")
+        raise MaterializeError(f"Expected labels in [0, {size}), or equal to {ignored}.")
 
 
 def _check_chances(args: Sequence[Any]) -> None:
@@ -118,9 +120,15 @@ def _check_chances(args: Sequence[Any]) -> None:
         return
     weights = tensor.astype("float64").numpy()
     if not np.isfinite(weights).all() or (weights < 0).any() or not (weights.sum(-1) > 0).all():
-        raise MaterializeError("draws by chances that are none.")
+        raise MaterializeError(
+            "Expected the probabilities of each row to be finite and non-negative with a positive "
+            "sum."
+        )
     if not is_repeated and ((weights > 0).sum(-1) < number).any():
-        raise MaterializeError(f"draws {number} of fewer that may be drawn.")
+        raise MaterializeError(
+            f"Expected at least {number} positive probabilities per row to draw {number} samples "
+            "without replacement."
+        )
 
 
 def _check_finite(args: Sequence[Any]) -> None:
@@ -128,14 +136,17 @@ def _check_finite(args: Sequence[Any]) -> None:
     for arg in args:
         is_known = isinstance(arg, paddle.Tensor) and "float" in dtype_name(arg)
         if is_known and not np.isfinite(arg.numpy()).all():
-            raise MaterializeError("has boxes or scores that are not finite.")
+            raise MaterializeError("Expected all boxes and scores to be finite.")
 
 
 def _check_counts(boxes: Any, counts: Any) -> None:
     if isinstance(counts, paddle.Tensor) and isinstance(boxes, paddle.Tensor):
-        found = counts.numpy().astype(np.int64)
-        if (found < 0).any() or found.sum() != boxes.shape[0]:
-            raise MaterializeError(f"counts {int(found.sum())} boxes and has {boxes.shape[0]}.")
+        numbers = counts.numpy().astype(np.int64)
+        if (numbers < 0).any() or numbers.sum() != boxes.shape[0]:
+            raise MaterializeError(
+                f"Expected non-negative box counts with a sum of {boxes.shape[0]}, got a sum of "
+                f"{int(numbers.sum())}."
+            )
 
 
 def _check_levels(args: Sequence[Any]) -> None:
@@ -150,7 +161,7 @@ def _check_regions(args: Sequence[Any]) -> None:
     _check_counts(boxes, counts)
     _check_finite([boxes])
     if not 0 < scale <= MAX_SCALE:
-        raise MaterializeError(f"scales boxes by {scale}.")
+        raise MaterializeError(f"Expected a spatial scale in (0, {MAX_SCALE:g}], got {scale}.")
     if ratio > 0 or not isinstance(boxes, paddle.Tensor):
         return
     scaled_boxes = boxes.numpy().astype(np.float64) * scale
@@ -159,11 +170,10 @@ def _check_regions(args: Sequence[Any]) -> None:
         sides = sides.clip(1)
     samples = np.ceil(sides / (width, height)).prod(-1)
     if (samples < 0).any():
-        raise MaterializeError("has boxes that end before they begin.")
+        raise MaterializeError("Expected all boxes to have non-negative widths and heights.")
     if samples.sum() * height * width > MAX_SAMPLED:
         raise MemoryLimitError(
-            f"takes more than {MAX_SAMPLED} samples of boxes that are far larger than any image. "
-            "Skip the sample."
+            f"The boxes contain more than {MAX_SAMPLED} sampling points. Skip the sample."
         )
 
 
@@ -179,13 +189,15 @@ def _check_messages(args: Sequence[Any]) -> None:
         size,
     )
     if not _is_within(sources, 0, size) or not _is_within(targets, 0, room):
-        raise MaterializeError(f"sends messages between rows that {size} and {room} have not.")
+        raise MaterializeError(
+            f"Expected source indices in [0, {size}) and target indices in [0, {room})."
+        )
 
 
 def _check_lengths(args: Sequence[Any]) -> None:
     steps, lengths = args[0].shape[0], args[3]
     if lengths is not None and not _is_within(lengths, 1, steps + 1):
-        raise MaterializeError(f"has sequences of a length that {steps} steps do not have.")
+        raise MaterializeError(f"Expected sequence lengths in [1, {steps}].")
 
 
 VALUE_CHECKS: Mapping[str, Callable[[Sequence[Any]], None]] = {

@@ -207,7 +207,9 @@ class _Builder:
         try:
             outputs = self._argument(self.sample.outputs)
         except MaterializeError as error:
-            raise MaterializeError(f"The output structure of `{self.sample.id}` {error}") from error
+            raise MaterializeError(
+                f"The outputs of `{self.sample.id}` cannot be built: {error}"
+            ) from error
         return Plan(
             self.placeholders,
             self.attributes,
@@ -261,7 +263,7 @@ class _Builder:
         last = operator.last_name
         arity = _ARITY.get(last, 2)
         if len(args) != arity:
-            raise MaterializeError(f"has {len(args)} operands where it takes {arity}.")
+            raise MaterializeError(f"Expected {arity} operands, got {len(args)}.")
         if operator.is_inplace or last == "getitem":
             self._check_receiver(op, arity)
         if last in _REBINDING and isinstance(op.args[0], Ref) and op.args[0].index in self.numbers:
@@ -272,10 +274,9 @@ class _Builder:
     @staticmethod
     def _check_receiver(op: Op, arity: int | None) -> None:
         if not op.args or not isinstance(op.args[0], Ref) or arity not in (None, len(op.args)):
-            raise MaterializeError("does not take a value of the graph as its first operand.")
+            raise MaterializeError("Expected the first operand to be a value of the graph.")
 
     def _located(self, position: int, op: Op, error: GraphNetError) -> str:
-        text = str(error)
         if isinstance(error, UnknownOperatorError):
-            return f"Op {position} of `{self.sample.id}` cannot run: {text}"
-        return f"Op {position} (`{op.target}`) of `{self.sample.id}` {text}"
+            return f"Op {position} of `{self.sample.id}` cannot run: {error}"
+        return f"Op {position} (`{op.target}`) of `{self.sample.id}` cannot run: {error}"

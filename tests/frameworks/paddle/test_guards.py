@@ -1,4 +1,4 @@
-"""Guards: wrong operands never reach a kernel, right ones do, and forms are compared once."""
+"""Guards of Paddle operators: invalid operands never reach a kernel, and forms are checked once."""
 
 from __future__ import annotations
 
@@ -129,19 +129,19 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "unsqueeze": ((ones(3), [0, 2, 3]), (ones(3), [0, 2, 30])),
     "slice": ((ones(3, 4), [0], [0], [2], [1], []), (ones(3, 4), [7], [0], [2], [1], [])),
 }  # fmt: skip
-"""A call that each operator takes, and one on which its kernel would read, write or fault."""
+"""For each operator, a valid call, and a call on which its kernel would access invalid memory."""
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_right_operands_are_taken_and_wrong_ones_refused(name: str) -> None:
+def test_valid_operands_are_accepted_and_invalid_operands_are_rejected(name: str) -> None:
     call = guarded(CORE + name)
     right, wrong = CALLS[name]
     if name == "set_value":
         call = guarded(f"{CORE}set_value_")
-    call(*(each.clone() if isinstance(each, paddle.Tensor) else each for each in right))
-    with pytest.raises(MaterializeError, match=rf"`paddle\._C_ops\.{name}"):
+    call(*(arg.clone() if isinstance(arg, paddle.Tensor) else arg for arg in right))
+    with pytest.raises(MaterializeError, match=rf"`paddle\._C_ops\.{name}_?` cannot run: [A-Z]"):
         call(*wrong)
-    call(*(each.clone() if isinstance(each, paddle.Tensor) else each for each in right))
+    call(*(arg.clone() if isinstance(arg, paddle.Tensor) else arg for arg in right))
 
 
 @pytest.mark.parametrize(
@@ -161,15 +161,15 @@ def test_equations_are_read_before_the_kernel_does(
 ) -> None:
     call, operands = guarded(f"{CORE}einsum"), [ones(*shape) for shape in shapes]
     if is_right:
-        found = call(operands, equation)[0]
-        wanted = np.einsum(equation, *(each.numpy() for each in operands))
-        np.testing.assert_allclose(found.numpy(), wanted)
+        result = call(operands, equation)[0]
+        expected = np.einsum(equation, *(operand.numpy() for operand in operands))
+        np.testing.assert_allclose(result.numpy(), expected)
         return
     with pytest.raises(MaterializeError, match=r"`paddle\._C_ops\.einsum`"):
         call(operands, equation)
 
 
-def test_tensors_that_32_bits_do_not_count_are_refused() -> None:
+def test_tensors_with_more_elements_than_32_bits_can_index_are_rejected() -> None:
     small, large = Value("float32", (2**16, 1)), Value("float32", (1, 2**16))
     inputs = (Input("input", small), Input("input", large))
     ops = (Op(f"{CORE}add", (Ref(0), Ref(1))),)
@@ -202,11 +202,11 @@ def test_tensors_that_32_bits_do_not_count_are_refused() -> None:
         (Op(f"{CORE}equal_", (Ref(0), Ref(1))), (Value("float32", (3,)), Value("float64", (3,)))),
     ],
 )
-def test_writing_a_row_survives_operands_on_which_rules_for_shapes_end_the_process(
+def test_writing_a_row_survives_operands_that_crash_shape_inference(
     op: Op, inputs: tuple[Value, ...]
 ) -> None:
-    given = tuple(Input("input", value) for value in inputs)
-    sample = Sample("test/rules", "paddle", "other", given, (op,), Ref(len(inputs)))
+    sample_inputs = tuple(Input("input", value) for value in inputs)
+    sample = Sample("test/rules", "paddle", "other", sample_inputs, (op,), Ref(len(inputs)))
     from graphnet_datasets.frameworks.paddle.shapes import measure_footprint
 
     assert cost_columns(sample) is not None
@@ -223,7 +223,7 @@ def test_writing_a_row_survives_operands_on_which_rules_for_shapes_end_the_proce
         ("split_with_num", 0, False), ("stack", 1, False), ("diag_embed", 1, False),
     ],
 )  # fmt: skip
-def test_axes_are_those_of_the_tensor_and_no_others(
+def test_axes_outside_the_tensor_are_rejected(
     name: str, added: int, of_scalar: bool, operands: Any
 ) -> None:
     from graphnet_datasets.frameworks.paddle.axis_guards import check_axes, num_axes
@@ -240,20 +240,20 @@ def test_axes_are_those_of_the_tensor_and_no_others(
             check_axes(name, "axis", axis, count)
             check_axes(name, "axis", [axis], count)
         for axis in (rank, -rank - 1, 2**31 - 1, -(2**31), 2**63 - 1):
-            for given in (axis, [0, axis] if rank else [axis]):
-                with pytest.raises(MaterializeError, match=f"has the axis {axis} as `axis`"):
-                    check_axes(name, "axis", given, count)
+            for axes in (axis, [0, axis] if rank else [axis]):
+                with pytest.raises(MaterializeError, match=rf"`axis` to be in .*, got {axis}\."):
+                    check_axes(name, "axis", axes, count)
 
 
-def test_a_form_is_compared_once_and_elements_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forms_are_checked_once_and_elements_on_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
     call = guarded(f"{CORE}embedding")
     compared: list[Any] = []
     check = call._check_form
-    monkeypatch.setattr(call, "_check_form", lambda given: compared.append(given) or check(given))
+    monkeypatch.setattr(call, "_check_form", lambda args: compared.append(args) or check(args))
     for numbers in ((0, 1), (2, 2), (1, 0)):
         call(whole(*numbers), ones(3, 4), -1, False)
     assert len(compared) == 1
-    with pytest.raises(MaterializeError, match="looks up rows that a table of 3 does not have"):
+    with pytest.raises(MaterializeError, match=r"Expected row indices in \[0, 3\)\."):
         call(whole(0, 3), ones(3, 4), -1, False)
     call(whole(0), ones(3, 4), -1, False)
     call(whole(0), ones(3, 5), -1, False)
@@ -277,19 +277,21 @@ def test_a_form_is_compared_once_and_elements_each_time(monkeypatch: pytest.Monk
         ("meshgrid", ([ones(2**12), ones(2**12)],)),
     ],
 )
-def test_sizes_that_data_give_are_compared_with_the_limit(name: str, args: Any) -> None:
-    given = [
-        paddle.CPUPlace() if each is None and name != "bincount"
-        else vars(paddle)[each] if isinstance(each, str) else each
-        for each in args
+def test_data_dependent_sizes_are_compared_with_the_limit(name: str, args: Any) -> None:
+    arguments = [
+        paddle.CPUPlace() if arg is None and name != "bincount"
+        else vars(paddle)[arg] if isinstance(arg, str) else arg
+        for arg in args
     ]  # fmt: skip
     call = guarded(CORE + name)
     call.limit_bytes = 2**20
-    with pytest.raises(MemoryLimitError, match=rf"`paddle\._C_ops\.{name}` gives about"):
-        call(*given)
+    with pytest.raises(
+        MemoryLimitError, match=rf"`paddle\._C_ops\.{name}` cannot run: The result has about"
+    ):
+        call(*arguments)
 
 
-def test_the_limit_of_materialize_holds_for_sizes_out_of_tensors() -> None:
+def test_the_limit_of_materialize_applies_to_sizes_read_from_tensors() -> None:
     inputs = (Input("input", Value("float32", (2, 2))), Input("input", Value("int64", (2,))))
     sample = Sample("test/tile", "paddle", "other", inputs,
                     (Op(f"{CORE}tile", (Ref(0), Ref(1))),), Ref(2))  # fmt: skip

@@ -218,5 +218,5 @@ def test_a_source_that_does_not_stand_on_its_own_is_refused_when_captured() -> N
         wrapped(torch.ones(2))
     assert str(caught.value).startswith(
         "The custom operator `graphnet_tests::decorated` cannot be captured with its source: "
-        "it uses `_cached`, a `_lru_cache_wrapper`. Write it as a plain function"
+        "It uses `_cached`, a `_lru_cache_wrapper`. Write it as a plain function"
     )

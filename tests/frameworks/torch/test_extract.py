@@ -496,9 +496,9 @@ def test_an_operator_outside_the_table_is_named() -> None:
     with pytest.raises(CaptureError) as caught:
         capture_one(Foreign(), torch.ones(3))
     assert re.fullmatch(
-        r"The graph captured for `test/module` calls `torch\._dynamo\.utils\.wrapped_\w+`, which "
-        r"is not in the operator table\. Capture a module without the call, or ask for the "
-        r"operator on the project's issue page\.",
+        r"The graph of `test/module` cannot be captured: `torch\._dynamo\.utils\.wrapped_\w+` is "
+        r"not in the operator table\. Capture a module without the call, or request the operator "
+        r"on the project's issue page\.",
         str(caught.value),
     )
 

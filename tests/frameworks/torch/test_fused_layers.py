@@ -94,7 +94,7 @@ def test_an_encoder_layer_that_does_not_fit_is_refused(sample: Sample) -> None:
 def test_arguments_of_an_encoder_layer_are_all_there() -> None:
     [op] = encoder().ops
     sample = dataclasses.replace(encoder(), ops=(dataclasses.replace(op, args=op.args[:7]),))
-    with pytest.raises(MaterializeError, match="does not have the arguments of an encoder layer"):
+    with pytest.raises(MaterializeError, match="Expected the arguments of an encoder layer"):
         materialize(sample)
 
 

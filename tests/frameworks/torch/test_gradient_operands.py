@@ -83,7 +83,7 @@ def test_operands_that_fit_are_taken(name: str) -> None:
     ],
 )
 def test_operands_that_do_not_fit_are_refused(name: str, place: int) -> None:
-    with pytest.raises(MaterializeError, match="fit"):
+    with pytest.raises(MaterializeError, match="Expected `"):
         materialize(sample_of(name, place))
 
 
@@ -102,7 +102,7 @@ def test_heads_of_keys_divide_those_of_queries(heads: int, fits: bool) -> None:
     if fits:
         materialize(sample)(**make_inputs(sample))
         return
-    with pytest.raises(MaterializeError, match="has a `key` of shape"):
+    with pytest.raises(MaterializeError, match="Expected `key` of shape"):
         materialize(sample)
 
 
@@ -111,7 +111,7 @@ def test_adaptive_pooling_of_other_channels_is_refused() -> None:
         Op("torch.ops.aten._adaptive_avg_pool2d_backward.default", (Ref(0), Ref(1))),
         inputs=tuple(Input("input", Value("float32", shape)) for shape in ((2, 9, 2, 2), IMAGE)),
     )
-    with pytest.raises(MaterializeError, match="has a `grad_output` of shape"):
+    with pytest.raises(MaterializeError, match="Expected `grad_output` of shape"):
         materialize(sample)
 
 
@@ -132,5 +132,5 @@ def test_numbers_that_do_not_fit_a_convolution_are_refused(rest: tuple[Any, ...]
         Op("torch.ops.aten.convolution_backward.default", (Ref(0), Ref(1), Ref(2), *rest)),
         inputs=tuple(Input("input", Value("float32", shape)) for shape in shapes),
     )
-    with pytest.raises(MaterializeError, match="fit"):
+    with pytest.raises(MaterializeError, match="Expected `"):
         materialize(sample)

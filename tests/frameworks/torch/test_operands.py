@@ -49,7 +49,8 @@ def test_statistics_that_do_not_fit_are_refused(target: str) -> None:
     with pytest.raises(MaterializeError) as caught:
         materialize(batch_norm(2, target))
     assert str(caught.value) == (
-        f"Op 0 (`{target}`) of `example/by_hand` normalises 4 channels with a tensor of 2 elements."
+        f"Op 0 (`{target}`) of `example/by_hand`: Expected weights and statistics of 4 elements, "
+        "one per channel, got 2."
     )
 
 
@@ -58,7 +59,7 @@ def test_statistics_that_do_not_fit_are_refused(target: str) -> None:
     [(2, 4, 300, 2), (2, 400, 3, 2), (2, 4, 3, 0), (2, 4, 3, 3), (-2, -4, 3, 1), (2, 4, Ref(0), 1)],
 )
 def test_groups_that_do_not_fit_are_refused(sizes: tuple[Any, ...]) -> None:
-    with pytest.raises(MaterializeError, match="has sizes"):
+    with pytest.raises(MaterializeError, match="Expected `N`, `C`"):
         materialize(group_norm(*sizes))
 
 

@@ -773,5 +773,5 @@ def test_a_list_is_repeated_by_a_symbol_and_by_nothing_else_of_the_graph() -> No
         ),
         outputs=(Ref(2),),
     )
-    with pytest.raises(MemoryLimitError, match="only a run tells"):
+    with pytest.raises(MemoryLimitError, match="known only at run time"):
         materialize(counted)

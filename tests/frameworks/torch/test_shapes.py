@@ -151,7 +151,7 @@ BOMBS = [
     ),
     (
         build(("torch.zeros", 10**12, 10**12)),
-        "Op 0 (`torch.zeros`) of `example/by_hand` needs more than 2**63 bytes: ",
+        "Op 0 (`torch.zeros`) of `example/by_hand`: The call needs more than 2**63 bytes (",
     ),
     (
         build(("torch.Tensor.repeat", Ref(0), 10**9, 10**9)),
@@ -159,52 +159,53 @@ BOMBS = [
     ),
     (
         build(("operator.pow", 9, 9), ("operator.pow", 9, Ref(0)), inputs=()),
-        "Op 1 (`operator.pow`) of `example/by_hand`: The call raises a number to a power "
-        "that is not between -64 and 64.",
+        "Op 1 (`operator.pow`) of `example/by_hand`: Expected an exponent in [-64, 64], got "
+        "387420489. Skip the sample.",
     ),
     (
         build(*[("operator.mul", Ref(i), Ref(i)) for i in range(60)], inputs=(INT,)),
-        "Op 1 (`operator.mul`) of `example/by_hand`: The call gives an integer of 80 bits, "
-        "not 64 at most.",
+        "Op 1 (`operator.mul`) of `example/by_hand`: The result is an integer of 80 bits; at most "
+        "64 are supported. Skip the sample.",
     ),
     (
         build(("operator.lshift", 1, 10**9), inputs=()),
-        "Op 0 (`operator.lshift`) of `example/by_hand`: The call raises a number to a power "
-        "that is not between -64 and 64.",
+        "Op 0 (`operator.lshift`) of `example/by_hand`: Expected an exponent in [-64, 64], got "
+        "1000000000. Skip the sample.",
     ),
     (
         build(("operator.mul", ListArg((0,)), 10**10), inputs=()),
         "Op 0 (`operator.mul`) of `example/by_hand`: The call repeats a list to more than "
-        "100000 items.",
+        "100000 items. Skip the sample.",
     ),
     (
         build(("torch.ops.aten.mul", ListArg((0,)), 10**10), inputs=()),
-        "Op 0 (`torch.ops.aten.mul`) of `example/by_hand`: The call calls an overload for lists "
-        "or numbers, which no graph needs.",
+        "Op 0 (`torch.ops.aten.mul`) of `example/by_hand`: The call selects an overload for lists "
+        "or numbers. Skip the sample.",
     ),
     (
         build(("operator.mod", "%1000000000d", 1), inputs=()),
-        "Op 0 (`operator.mod`) of `example/by_hand`: The call computes with text, "
-        "which no graph needs.",
+        "Op 0 (`operator.mod`) of `example/by_hand`: The call computes with strings. Skip the "
+        "sample.",
     ),
     (
         build(("builtins.round", 7, -(10**9)), inputs=()),
-        "Op 0 (`builtins.round`) of `example/by_hand`: The call rounds to more than 400 decimals.",
+        "Op 0 (`builtins.round`) of `example/by_hand`: The call rounds to more than 400 decimals. "
+        "Skip the sample.",
     ),
     (
         build(("torch.Tensor.expand", Ref(0), 10**11, 2, 3), ("torch.Tensor.unbind", Ref(1))),
-        "Op 1 (`torch.Tensor.unbind`) of `example/by_hand`: The call takes a tensor apart into "
-        "100000000000 items, not 100000 at most.",
+        "Op 1 (`torch.Tensor.unbind`) of `example/by_hand`: The call splits a tensor into "
+        "100000000000 parts; at most 100000 are supported. Skip the sample.",
     ),
     (
         build(("torch.Tensor.expand", Ref(0), 10**11, 2, 3), ("torch.split", Ref(1), 1)),
-        "Op 1 (`torch.split`) of `example/by_hand`: The call takes a tensor apart into "
-        "100000000000 items, not 100000 at most.",
+        "Op 1 (`torch.split`) of `example/by_hand`: The call splits a tensor into "
+        "100000000000 parts; at most 100000 are supported. Skip the sample.",
     ),
     (
         build(("torch.Tensor.expand", Ref(0), 10**11, 2, 3), ("torch.Tensor.tolist", Ref(1))),
-        "Op 1 (`torch.Tensor.tolist`) of `example/by_hand`: The call takes a tensor apart into "
-        "600000000000 items, not 100000 at most.",
+        "Op 1 (`torch.Tensor.tolist`) of `example/by_hand`: The call splits a tensor into "
+        "600000000000 parts; at most 100000 are supported. Skip the sample.",
     ),
     (
         build(
@@ -213,8 +214,7 @@ BOMBS = [
             ("builtins.int", Ref(2)),
             ("operator.pow", 3, Ref(3)),
         ),
-        "Op 3 (`operator.pow`) of `example/by_hand`: The call raises a number to a power "
-        "that is not between -64 and 64.",
+        "Op 3 (`operator.pow`) of `example/by_hand`: Expected an exponent in [-64, 64], got ",
     ),
     (
         build(
@@ -222,8 +222,8 @@ BOMBS = [
             ("torch.Tensor.size", Ref(1), 0),
             *[("operator.mul", Ref(i), Ref(i)) for i in range(2, 62)],
         ),
-        "Op 5 (`operator.mul`) of `example/by_hand` multiplies integers until they may have more "
-        "than 1024 bits.",
+        "Op 5 (`operator.mul`) of `example/by_hand`: The call may compute an integer of more than "
+        "1024 bits. Skip the sample.",
     ),
 ]
 

@@ -56,7 +56,7 @@ def to_fx(
         return _constant(arg, device)
     if isinstance(arg, complex):
         if not cmath.isfinite(arg):
-            raise MaterializeError(f"holds the complex number {arg}, which is not finite.")
+            raise MaterializeError(f"Expected finite complex numbers, got {arg}.")
         return arg
     if isinstance(arg, ListArg):
         return [to_fx(item, value_of, device) for item in arg.items]
@@ -65,7 +65,7 @@ def to_fx(
     if isinstance(arg, SliceArg):
         parts = (to_fx(part, value_of, device) for part in (arg.start, arg.stop, arg.step))
         return slice(*parts)
-    raise MaterializeError(f"holds an argument of type `{type(arg).__name__}`.")
+    raise MaterializeError(f"An argument of type `{type(arg).__name__}` cannot be passed to torch.")
 
 
 def autocast_arguments(args: tuple[Any, ...], device: torch.device) -> tuple[Any, ...]:
@@ -81,7 +81,7 @@ def autocast_arguments(args: tuple[Any, ...], device: torch.device) -> tuple[Any
     """
     captured_on = args[0] if args else None
     if not isinstance(captured_on, str):
-        raise MaterializeError("names no type of device for its region.")
+        raise MaterializeError("Expected the first argument of the region to be a device type.")
     dtype = args[1] if len(args) > 1 else None
     if dtype is None:
         dtype = torch.bfloat16 if captured_on == "cpu" else torch.float16
@@ -90,9 +90,7 @@ def autocast_arguments(args: tuple[Any, ...], device: torch.device) -> tuple[Any
 
 def _checked_text(text: str) -> str:
     if type(text) is not str or not text.isprintable():
-        raise MaterializeError(
-            f"holds the text {text[:40]!r}, which has characters that cannot be printed."
-        )
+        raise MaterializeError(f"Expected strings of printable characters, got {text[:40]!r}.")
     return text
 
 
@@ -103,6 +101,6 @@ def _constant(named: Named, device: torch.device) -> Any:
         return dtype_of(named.name)
     if named not in _CONSTANTS:
         raise MaterializeError(
-            f"names the {named.kind} `{named.name}`, which torch {torch.__version__} does not have."
+            f"The {named.kind} `{named.name}` does not exist in torch {torch.__version__}."
         )
     return _CONSTANTS[named]

@@ -145,7 +145,9 @@ class SizeChecks(torch.nn.Module):
         operands = (args, kwargs)
         live.see(call, operands)
         if any(type(leaf) is int and leaf.bit_length() > MAX_BITS for leaf in _leaves(operands)):
-            raise MemoryLimitError(f"computes with an integer of more than {MAX_BITS} bits.")
+            raise MemoryLimitError(
+                f"Expected integers of at most {MAX_BITS} bits. Skip the sample."
+            )
         check_call(call.operator, args, kwargs)
         needed = self._needed_bytes(call.operator, args, kwargs)
         values = [*args, *kwargs.values()]
@@ -154,8 +156,8 @@ class SizeChecks(torch.nn.Module):
         total = live.num_bytes + live.promised() + needed + buffers
         if total > self._room_bytes:
             raise MemoryLimitError(
-                f"would bring what is known of its run alone to {total / 1e9:,.3f} GB beside "
-                f"{(self._limit_bytes - self._room_bytes) / 1e9:,.3f} GB; the limit is "
+                f"The call would need {total / 1e9:,.3f} GB for tensors of data-dependent size in "
+                f"addition to {(self._limit_bytes - self._room_bytes) / 1e9:,.3f} GB; the limit is "
                 f"{self._limit_bytes / 1e9:,.3f} GB. Raise `memory_limit_bytes`, or skip the "
                 "sample."
             )

@@ -191,8 +191,8 @@ class _Converter:
             return  # an argument that the trace specialized on, such as a string or None
         else:
             raise self._error(
-                f"takes the argument `{binding.source_name}` of type `{type(example).__name__}`, "
-                "which is neither a tensor nor a number. Pass it when the module is built."
+                f"The argument `{binding.source_name}` is of type `{type(example).__name__}`, but "
+                "must be a tensor or a number. Pass it to the constructor of the module instead."
             )
 
     def _tensor_input(self, example: torch.Tensor, binding: Binding) -> Input:
@@ -200,15 +200,15 @@ class _Converter:
             if tensor is not None and (tensor.is_nested or tensor.layout is not torch.strided):
                 layout = "nested" if tensor.is_nested else str(tensor.layout)
                 raise self._error(
-                    f"takes `{binding.source_name}`, whose layout is {layout}; a sample holds "
-                    "inputs of the layout torch.strided only. Pass a dense tensor "
-                    "(`tensor.to_dense()`) and convert it inside the module."
+                    f"The input `{binding.source_name}` has the layout {layout}; only "
+                    "torch.strided is supported. Pass a dense tensor (`tensor.to_dense()`) and "
+                    "convert it inside the module."
                 )
         value = self._value(example)
         if value.dtype is None or value.shape is None:
             raise self._error(
-                f"takes `{binding.source_name}`, whose dtype {example.dtype} or shape a sample "
-                "cannot hold. Convert it to another dtype before the call."
+                f"The dtype {example.dtype} or shape of the input `{binding.source_name}` is not "
+                "supported. Convert it to another dtype before the call."
             )
         statistics, data = record(binding)
         return Input(
@@ -221,24 +221,26 @@ class _Converter:
         for node in graph_module.graph.nodes:
             if node.op != "get_attr":
                 continue
-            held = attribute(graph_module, str(node.target))
-            if isinstance(held, torch.fx.GraphModule):
-                self._add_constants(held)
-            elif isinstance(held, torch.Tensor):
+            constant = attribute(graph_module, str(node.target))
+            if isinstance(constant, torch.fx.GraphModule):
+                self._add_constants(constant)
+            elif isinstance(constant, torch.Tensor):
                 if node.target not in constants:
-                    if isinstance(held, FakeTensor):
+                    if isinstance(constant, FakeTensor):
                         raise self._error(
-                            f"holds `{node.target}`, of which torch traced no elements. Compute it "
-                            "before the call and pass it as an argument."
+                            f"The elements of the constant `{node.target}` are unknown, because "
+                            "torch traced it as a fake tensor. Compute it before the call and pass "
+                            "it as an argument."
                         )
-                    binding = Binding("constant", str(node.target), held)
-                    self._add_input(node, self._tensor_input(held, binding))
-                    self.sources.append(held)
+                    binding = Binding("constant", str(node.target), constant)
+                    self._add_input(node, self._tensor_input(constant, binding))
+                    self.sources.append(constant)
                     constants[str(node.target)] = self.refs[node]
                 self.refs[node] = constants[str(node.target)]
             else:
                 raise self._error(
-                    f"holds `{node.target}` of type `{type(held).__name__}`, which is not a tensor."
+                    f"The constant `{node.target}` is of type `{type(constant).__name__}`, but "
+                    "must be a tensor. Register it as a buffer of the module."
                 )
 
     # Operators
@@ -260,7 +262,10 @@ class _Converter:
             else:
                 self._add_op(node)
         elif node.op == "call_module":
-            raise self._error(f"calls the module `{node.target}` as a whole.")
+            raise self._error(
+                f"The trace calls the module `{node.target}` without tracing into it. Make it "
+                "traceable by `torch.compile`."
+            )
 
     def _add_op(self, node: torch.fx.Node) -> None:
         args = node.args
@@ -285,10 +290,10 @@ class _Converter:
             self._noted(node),
             self.module_path(node.meta.get("nn_module_stack") or {}),
         )
-        made = self._append(op, node)
+        result = self._append(op, node)
         if out is not None:
             copy = dataclasses.replace(
-                op, target="torch.Tensor.copy_", args=(self._arg(out), made), kwargs=()
+                op, target="torch.Tensor.copy_", args=(self._arg(out), result), kwargs=()
             )
             self._append(copy, node)
 
@@ -333,8 +338,8 @@ class _Converter:
                 self.custom_operators[custom.name] = custom
                 return f"torch.ops.{custom.name.replace('::', '.')}.default"
             raise self._error(
-                f"calls `{written}`, which is not in the operator table. Capture a module without "
-                "the call, or ask for the operator on the project's issue page."
+                f"`{written}` is not in the operator table. Capture a module without the call, or "
+                "request the operator on the project's issue page."
             ) from error
 
     def _inline(self, graph_module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
@@ -442,8 +447,8 @@ class _Converter:
             if isinstance(arg, plain):
                 return plain(arg)
         raise self._error(
-            f"passes an argument of type `{type(arg).__name__}` to an operator, which a sample "
-            "cannot hold. Pass numbers, text, tensors, and lists, tuples and dictionaries of them."
+            f"An operator has an argument of type `{type(arg).__name__}`, which is not supported. "
+            "Pass numbers, strings, tensors, and lists, tuples and dictionaries of them."
         )
 
     def _ref(self, node: torch.fx.Node) -> Arg:
@@ -452,13 +457,13 @@ class _Converter:
         if node.op == "get_attr":
             users = sorted({plain_name(user.target) for user in node.users})
             raise self._error(
-                f"calls `{', '.join(users)}` with a part of the program as its argument, which is "
-                "not in the operator table. Capture a module without the call."
+                f"The higher-order operator `{', '.join(users)}` is not in the operator table. "
+                "Capture a module without the call."
             )
-        raise self._error(f"uses `{node.name}` where it does not exist.")
+        raise self._error(f"The value `{node.name}` is used before it is computed.")
 
     def _error(self, problem: str) -> GraphNetError:
-        return CaptureError(f"The graph captured for `{self.naming.id}` {problem}")
+        return CaptureError(f"The graph of `{self.naming.id}` cannot be captured: {problem}")
 
 
 _NAMED_TYPES: tuple[tuple[str, type], ...] = (

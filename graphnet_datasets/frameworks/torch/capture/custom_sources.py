@@ -50,7 +50,7 @@ def _describe(definition: CustomOpDef) -> CustomOperator:
     try:
         if None not in definition._backend_fns:
             devices = ", ".join(map(str, definition._backend_fns))
-            raise _NotAloneError(f"it is there for {devices} only")
+            raise _NotAloneError(f"It is implemented for {devices} only.")
         source = _Source()
         source.add(definition._init_fn, definition._name)
         if definition._abstract_fn is not None:
@@ -58,9 +58,9 @@ def _describe(definition: CustomOpDef) -> CustomOperator:
         text = source.print()
     except _NotAloneError as error:
         raise CaptureError(
-            f"The custom operator `{name}` cannot be captured with its source: {error}. Write it "
-            "as a plain function that uses torch, numpy, Python's own library and functions of its "
-            "own file, or keep the call out of the captured part with `torch.compiler.disable`."
+            f"The custom operator `{name}` cannot be captured with its source: {error} Write it "
+            "as a plain function that uses torch, numpy, the standard library and functions of the "
+            "same file, or exclude the call from the capture with `torch.compiler.disable`."
         ) from error
     return CustomOperator(name, definition._schema, text, hash_source(text))
 
@@ -92,10 +92,10 @@ class _Source:
     def _add(self, function: types.FunctionType, tree: ast.FunctionDef) -> None:
         if function.__closure__:
             raise _NotAloneError(
-                f"`{function.__qualname__}` uses variables of the function around it"
+                f"`{function.__qualname__}` uses variables of the enclosing function."
             )
         if len(self.functions) >= _MAX_FUNCTIONS:
-            raise _NotAloneError(f"it calls more than {_MAX_FUNCTIONS} functions")
+            raise _NotAloneError(f"It calls more than {_MAX_FUNCTIONS} functions.")
         for node in ast.walk(tree):
             if isinstance(node, ast.arg):
                 node.annotation = None
@@ -113,7 +113,7 @@ class _Source:
     def _add_object(self, name: str, value: Any) -> None:
         if name in self.objects or name in self.functions:
             if self.objects.get(name, self) is not value:
-                raise _NotAloneError(f"`{name}` means two things in its files")
+                raise _NotAloneError(f"`{name}` has two meanings in its files.")
             return
         self.objects[name] = value
         if isinstance(value, types.ModuleType):
@@ -127,16 +127,16 @@ class _Source:
         elif isinstance(value, types.FunctionType):
             tree = _parse(value)
             if tree.decorator_list:
-                raise _NotAloneError(f"`{name}` has decorators")
+                raise _NotAloneError(f"`{name}` has decorators.")
             if tree.name != name:
-                raise _NotAloneError(f"`{name}` is another name of `{tree.name}`")
+                raise _NotAloneError(f"`{name}` is an alias of `{tree.name}`.")
             self._add(value, tree)
         else:
-            raise _NotAloneError(f"it uses `{name}`, a `{type(value).__name__}`")
+            raise _NotAloneError(f"It uses `{name}`, a `{type(value).__name__}`.")
 
     def _import(self, name: str, module: str, attribute: str | None) -> None:
         if module.partition(".")[0] not in LIBRARIES:
-            raise _NotAloneError(f"it imports `{module}`")
+            raise _NotAloneError(f"It imports `{module}`.")
         if attribute is None:
             alias = "" if name == module else f" as {name}"
             self.imports[name] = f"import {module}{alias}"
@@ -145,7 +145,7 @@ class _Source:
         for part in attribute.split("."):
             imported = getattr(imported, part, None)
         if imported is not self.objects[name] or "." in attribute:
-            raise _NotAloneError(f"`{name}` cannot be imported from `{module}`")
+            raise _NotAloneError(f"`{name}` cannot be imported from `{module}`.")
         alias = "" if name == attribute else f" as {name}"
         self.imports[name] = f"from {module} import {attribute}{alias}"
 
@@ -158,13 +158,13 @@ def _library_of(value: Any) -> str:
 
 def _parse(function: Any) -> ast.FunctionDef:
     if not isinstance(function, types.FunctionType):
-        raise _NotAloneError(f"`{type(function).__name__}` is not a plain function")
+        raise _NotAloneError(f"`{type(function).__name__}` is not a plain function.")
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, SyntaxError, ValueError) as error:
-        raise _NotAloneError(f"there is no text of `{function.__qualname__}`") from error
+        raise _NotAloneError(f"The source of `{function.__qualname__}` is missing.") from error
     if not isinstance(tree, ast.FunctionDef):
-        raise _NotAloneError(f"`{function.__qualname__}` is not a `def`")
+        raise _NotAloneError(f"`{function.__qualname__}` is not a `def`.")
     return tree
 
 

@@ -54,8 +54,8 @@ def check_keywords(op: Op, operator: Operator) -> None:
         accepted = keywords_of(operator)
         if name not in accepted or keyword.iskeyword(name):
             raise MaterializeError(
-                f"passes the keyword `{name[:60]}`, which `{operator.name}` does not take "
-                f"(accepted: {', '.join(sorted(accepted)) or 'none'})."
+                f"`{operator.name}` does not accept the keyword `{name[:60]}` (accepted: "
+                f"{', '.join(sorted(accepted)) or 'none'})."
             )
 
 

@@ -103,15 +103,20 @@ def check_result(result: Any) -> None:
     """
     if type(result) is int and result.bit_length() > MAX_BITS:
         raise MemoryLimitError(
-            f"The call gives an integer of {result.bit_length()} bits, not 64 at most."
+            f"The result is an integer of {result.bit_length()} bits; at most 64 are supported. "
+            "Skip the sample."
         )
     if isinstance(result, tuple | list):
         if len(result) > MAX_ITEMS:
-            raise MemoryLimitError(f"The call gives {len(result)} items, not {MAX_ITEMS} at most.")
+            raise MemoryLimitError(
+                f"The result has {len(result)} items; at most {MAX_ITEMS} are supported. Skip the "
+                "sample."
+            )
         check_items(result)
     elif isinstance(result, Form | torch.Tensor) and len(result.shape) > MAX_RANK:
         raise MemoryLimitError(
-            f"The call gives a tensor of {len(result.shape)} axes, not {MAX_RANK} at most."
+            f"The result has {len(result.shape)} axes; at most {MAX_RANK} are supported. Skip the "
+            "sample."
         )
 
 
@@ -133,14 +138,17 @@ def check_items(value: Any) -> None:
             count += len(values)
             if count > MAX_ITEMS:
                 raise MemoryLimitError(
-                    f"The call has nested lists of more than {MAX_ITEMS} items in all. Skip the "
-                    "sample."
+                    f"The nested lists of the call have more than {MAX_ITEMS} items in total. Skip "
+                    "the sample."
                 )
             inner += [item for item in values if type(item) in (tuple, list, dict)]
         level = inner
         depth += 1
         if depth > MAX_NESTING + 3:  # arguments are wrapped in a tuple of args and kwargs
-            raise MemoryLimitError(f"The call nests lists more than {MAX_NESTING} levels deep.")
+            raise MemoryLimitError(
+                f"The lists of the call are nested more than {MAX_NESTING} levels deep. Skip the "
+                "sample."
+            )
 
 
 def check_repeats(op: Op, args: Sequence[Any], inputs: Sequence[Input]) -> None:
@@ -161,7 +169,9 @@ def check_repeats(op: Op, args: Sequence[Any], inputs: Sequence[Input]) -> None:
         and not (arg.index < len(inputs) and inputs[arg.index].role == "symbol")
         for arg, listed in counts
     ):
-        raise MemoryLimitError("The call repeats a list by a number that only a run tells.")
+        raise MemoryLimitError(
+            "The call repeats a list by a number that is known only at run time. Skip the sample."
+        )
 
 
 def join_place(place: str, error: Exception) -> str:
@@ -200,14 +210,16 @@ def _checks_of(operator: Operator) -> tuple[_Check, ...]:
 def _check_loops(_operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Reject arguments that make a loop too long, in a kernel or in torch's Python code."""
     if any(not abs(number) <= MAX_ITERATIONS for number in _numbers(args, kwargs)):
-        raise TimeLimitError(f"The call goes round a loop more than {MAX_ITERATIONS} times.")
+        raise TimeLimitError(f"The call loops more than {MAX_ITERATIONS} times. Skip the sample.")
 
 
 def _check_windows(_operator: Operator, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     sizes = [size for arg in (*args, *kwargs.values()) for size in _sizes(arg)]
     limit = max([MAX_ITERATIONS, *sizes])
     if any(isinstance(size, int) and abs(size) > limit for size in _numbers(args, kwargs)):
-        raise TimeLimitError(f"The call goes round a window of more than {limit} elements.")
+        raise TimeLimitError(
+            f"The call visits windows of more than {limit} elements. Skip the sample."
+        )
 
 
 def _numbers(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[int | float]:
@@ -249,11 +261,13 @@ def _check_python(operator: Operator, args: Sequence[Any], _kwargs: Mapping[str,
         return
     # Python converts a tensor to a number if the other operand is a string or a list.
     if last not in _COMPARISONS and any(isinstance(arg, str) for arg in args):
-        raise MemoryLimitError("The call computes with text, which no graph needs.")
+        raise MemoryLimitError("The call computes with strings. Skip the sample.")
     if last in _ITERATING and any(
         _is_tensor(arg) and arg.shape and arg.shape[0] > MAX_ITEMS for arg in args
     ):
-        raise MemoryLimitError(f"The call goes through a tensor of more than {MAX_ITEMS} rows.")
+        raise MemoryLimitError(
+            f"The call iterates over a tensor of more than {MAX_ITEMS} rows. Skip the sample."
+        )
     is_repeating = last in ("mul", "imul") and any(isinstance(arg, tuple | list) for arg in args)
     if any(map(_is_tensor, args)) and not is_repeating:
         return
@@ -262,16 +276,22 @@ def _check_python(operator: Operator, args: Sequence[Any], _kwargs: Mapping[str,
     elif last in ("add", "iadd", "sum"):
         _check_joined(args, is_sum=last == "sum")
     elif last == "lcm" and sum(arg.bit_length() for arg in args if isinstance(arg, int)) > 1024:
-        raise MemoryLimitError("The call gives an integer of more than 64 bits.")
+        raise MemoryLimitError(
+            "The result may be an integer of more than 64 bits. Skip the sample."
+        )
     elif last in ("mul", "imul"):
         lengths = [len(arg) for arg in args if isinstance(arg, tuple | list)]
         counts = [arg for arg in args if not isinstance(arg, tuple | list)]
         if lengths and not all(
             type(count) is int and count * lengths[0] <= MAX_ITEMS for count in counts
         ):
-            raise MemoryLimitError(f"The call repeats a list to more than {MAX_ITEMS} items.")
+            raise MemoryLimitError(
+                f"The call repeats a list to more than {MAX_ITEMS} items. Skip the sample."
+            )
     elif last == "round" and len(args) == 2 and not _is_int_within(args[1], MAX_DECIMALS):
-        raise MemoryLimitError(f"The call rounds to more than {MAX_DECIMALS} decimals.")
+        raise MemoryLimitError(
+            f"The call rounds to more than {MAX_DECIMALS} decimals. Skip the sample."
+        )
 
 
 def _check_joined(args: Sequence[Any], *, is_sum: bool) -> None:
@@ -280,9 +300,14 @@ def _check_joined(args: Sequence[Any], *, is_sum: bool) -> None:
     inner = [item for items in lists for item in items if isinstance(item, tuple | list)]
     joined = sum(map(len, inner))
     if max(sum(map(len, lists)), joined) > MAX_ITEMS:
-        raise MemoryLimitError(f"The call joins lists to more than {MAX_ITEMS} items.")
+        raise MemoryLimitError(
+            f"The call concatenates lists to more than {MAX_ITEMS} items. Skip the sample."
+        )
     if is_sum and len(inner) * joined > MAX_COPIES:
-        raise TimeLimitError(f"The call copies more than {MAX_COPIES} items of lists to join them.")
+        raise TimeLimitError(
+            f"The call copies more than {MAX_COPIES} list items to concatenate lists. Skip the "
+            "sample."
+        )
 
 
 def _check_growth(last: str, base: Any, exponent: Any) -> None:
@@ -290,13 +315,14 @@ def _check_growth(last: str, base: Any, exponent: Any) -> None:
         return
     if not _is_int_within(exponent, MAX_BITS):
         raise MemoryLimitError(
-            "The call raises a number to a power that is not between -64 and 64."
+            f"Expected an exponent in [-{MAX_BITS}, {MAX_BITS}], got {exponent}. Skip the sample."
         )
     if isinstance(base, int):
         bits = base.bit_length() + exponent if "shift" in last else base.bit_length() * exponent
         if bits > 2 * MAX_BITS:
             raise MemoryLimitError(
-                f"The call gives an integer of about {bits} bits, not 64 at most."
+                f"The result is an integer of about {bits} bits; at most {MAX_BITS} are supported. "
+                "Skip the sample."
             )
 
 
@@ -309,7 +335,7 @@ def _check_packet(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, 
     check_items((args, kwargs))
     if not _holds_tensor([*args, *kwargs.values()]) and _computes_on_lists(operator):
         raise MemoryLimitError(
-            "The call calls an overload for lists or numbers, which no graph needs."
+            "The call selects an overload for lists or numbers. Skip the sample."
         )
 
 
@@ -350,7 +376,8 @@ def _check_parts(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, A
             num_parts = -(-_size(tensor, dim) // size)
     if isinstance(num_parts, int) and num_parts > MAX_ITEMS:
         raise MemoryLimitError(
-            f"The call takes a tensor apart into {num_parts} items, not {MAX_ITEMS} at most."
+            f"The call splits a tensor into {num_parts} parts; at most {MAX_ITEMS} are supported. "
+            "Skip the sample."
         )
 
 
@@ -374,4 +401,7 @@ def _check_operand_count(
     if name == "combinations":
         counts += [number for number in _numbers(args, kwargs) if isinstance(number, int)]
     if max(counts) > limit:
-        raise TimeLimitError(f"The call combines {max(counts)} operands, not {limit} at most.")
+        raise TimeLimitError(
+            f"The call combines {max(counts)} operands; at most {limit} are supported. Skip the "
+            "sample."
+        )

@@ -31,15 +31,15 @@ def check_encoder_layer(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
 
     >>> check_encoder_layer((torch.ones(2, 3, 4),), {})
     Traceback (most recent call last):
-    graphnet_datasets.errors.MaterializeError: does not have the arguments of an encoder layer.
+    graphnet_datasets.errors.MaterializeError: Expected the arguments of an encoder layer.
     """
     arguments = dict(zip(_LAYER_NAMES, args, strict=False)) | dict(kwargs)
     names = set(_LAYER_NAMES)
     if len(args) > len(names) or not names - _LAYER_OPTIONS <= set(arguments) <= names:
-        raise MaterializeError("does not have the arguments of an encoder layer.")
+        raise MaterializeError("Expected the arguments of an encoder layer.")
     source, heads, hidden = arguments["src"], arguments["num_heads"], arguments["ffn_weight_1"]
     if not is_known(source) or source.dim() != 3 or not source.is_floating_point():
-        raise MaterializeError("has an encoder's input that is not known to have three dimensions.")
+        raise MaterializeError("Expected `src` to be a 3-D floating-point tensor of known shape.")
     batch, length, width = source.shape
     if (
         0 in source.shape
@@ -47,7 +47,10 @@ def check_encoder_layer(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         or type(heads) is not int
         or not (0 < heads <= width and width % heads == 0)
     ):
-        raise MaterializeError(f"has {heads} heads for an input of shape {list(source.shape)}.")
+        raise MaterializeError(
+            "Expected a non-empty `src` whose last size is `embed_dim`, a multiple of `num_heads`, "
+            f"got shape {list(source.shape)}, {arguments['embed_dim']} and {heads}."
+        )
     inner = hidden.shape[0] if is_known(hidden) and hidden.dim() == 2 else 0
     shapes = {
         "qkv_weight": (3 * width, width), "qkv_bias": (3 * width,),
@@ -65,11 +68,12 @@ def check_encoder_layer(args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
 
 def _check_like(name: str, tensor: Any, shape: tuple[int, ...], source: torch.Tensor) -> None:
     if not is_known(tensor) or tuple(tensor.shape) != shape or 0 in shape:
-        found = list(tensor.shape) if is_known(tensor) else "unknown shape"
-        raise MaterializeError(f"has a `{name}` of {found} where {list(shape)} would fit.")
+        actual = list(tensor.shape) if is_known(tensor) else "an unknown shape"
+        raise MaterializeError(f"Expected `{name}` of shape {list(shape)}, got {actual}.")
     if (tensor.dtype, tensor.device) != (source.dtype, source.device):
         raise MaterializeError(
-            f"has a `{name}` of {tensor.dtype} for an encoder of {source.dtype}."
+            f"Expected `{name}` with the dtype and device of `src` ({source.dtype}, "
+            f"{source.device}), got {tensor.dtype} and {tensor.device}."
         )
 
 
@@ -79,13 +83,15 @@ def _check_mask(mask: Any, kind: Any, sizes: tuple[int, int, int], dtype: torch.
     batch, heads, length = sizes
     shapes = {0: (length, length), 1: (batch, length), 2: (batch, heads, length, length)}
     if type(kind) is not int or kind not in shapes or not is_known(mask):
-        raise MaterializeError(f"has a mask of the kind {kind}, which is none of 0, 1 and 2.")
+        raise MaterializeError(
+            f"Expected a mask of known shape and `mask_type` 0, 1 or 2, got {kind}."
+        )
     # The kernel converts other masks to booleans; `TransformerEncoderLayer` passes its padding
     # mask in the dtype of the input.
     if tuple(mask.shape) != shapes[kind] or mask.dtype not in (torch.bool, dtype):
         raise MaterializeError(
-            f"has a mask of {mask.dtype} and shape {list(mask.shape)} where torch.bool or {dtype} "
-            f"and {list(shapes[kind])} would fit."
+            f"Expected a mask of dtype torch.bool or {dtype} and shape {list(shapes[kind])}, got "
+            f"{mask.dtype} and {list(mask.shape)}."
         )
 
 
@@ -107,17 +113,25 @@ def check_grouped_products(args: Sequence[Any], kwargs: Mapping[str, Any]) -> No
         return  # the kernel checks these itself
     shapes = f"{list(left.shape)} and {list(right.shape)}"
     if {left.dim(), right.dim()} - {2, 3} or not left.is_floating_point():
-        raise MaterializeError(f"multiplies groups of matrices of shapes {shapes}.")
+        raise MaterializeError(
+            f"Expected 2-D or 3-D floating-point matrices, got shapes {shapes} and dtype "
+            f"{left.dtype}."
+        )
     if (left.dtype, left.device) != (right.dtype, right.device):
-        raise MaterializeError(f"multiplies matrices of {left.dtype} with some of {right.dtype}.")
+        raise MaterializeError(
+            "Expected matrices of the same dtype and on the same device, got "
+            f"{left.dtype} and {right.dtype}."
+        )
     is_split_inside = left.dim() == right.dim() == 2
     if left.shape[-1] != right.shape[-2] or (
         left.dim() == right.dim() == 3 and left.shape[0] != right.shape[0]
     ):
-        raise MaterializeError(f"multiplies groups of matrices of shapes {shapes}.")
+        raise MaterializeError(
+            f"Expected matrices with matching inner sizes and group counts, got shapes {shapes}."
+        )
     if left.dim() == right.dim() == 3:
         if offsets is not None:
-            raise MaterializeError("has offsets for matrices that are in groups already.")
+            raise MaterializeError("Expected no `offs` if both operands are 3-D.")
         return
     groups = None if is_split_inside else (left if left.dim() == 3 else right).shape[0]
     if (
@@ -126,7 +140,7 @@ def check_grouped_products(args: Sequence[Any], kwargs: Mapping[str, Any]) -> No
         or offsets.dim() != 1
         or (is_known(offsets) and groups not in (None, offsets.shape[0]))
     ):
-        raise MaterializeError("has no offsets of its groups: one torch.int32 for each would fit.")
+        raise MaterializeError("Expected `offs` to be a torch.int32 vector with one end per group.")
 
 
 def is_known(tensor: Any) -> TypeGuard[torch.Tensor]:

@@ -39,46 +39,54 @@ def check_gradient_operands(packet: str, args: Sequence[Any], kwargs: Mapping[st
     >>> check_gradient_operands("native_layer_norm_backward", call, {})
     >>> check_gradient_operands("native_layer_norm_backward", (torch.ones(9), *call[1:]), {})
     Traceback (most recent call last):
-    graphnet_datasets.errors.MaterializeError: has a `grad_out` of shape [9] where [2, 3] would fit.
+    graphnet_datasets.errors.MaterializeError: Expected `grad_out` of shape [2, 3], got [9].
     """
     names, check = _GUARDS[packet]
     arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
     if len(args) > len(names) or not set(arguments) <= set(names):
-        raise MaterializeError("does not have the arguments of its operator.")
+        raise MaterializeError(
+            f"Expected the arguments {', '.join(names)}, got {len(args)} positional arguments and "
+            f"the keywords {', '.join(kwargs) or 'none'}."
+        )
     check({name: arguments.get(name) for name in names})
-
-
-def _refuse(text: str) -> MaterializeError:
-    return MaterializeError(f"has {text} where a gradient is computed of what fits.")
 
 
 def _has_shape(given: Mapping[str, Any], name: str, shape: Sequence[int]) -> None:
     tensor = given[name]
     if not is_known(tensor) or tuple(tensor.shape) != tuple(shape):
-        found = list(tensor.shape) if is_known(tensor) else "unknown shape"
-        raise MaterializeError(f"has a `{name}` of shape {found} where {list(shape)} would fit.")
+        actual = list(tensor.shape) if is_known(tensor) else "an unknown shape"
+        raise MaterializeError(f"Expected `{name}` of shape {list(shape)}, got {actual}.")
 
 
 def _has_numel(given: Mapping[str, Any], name: str, count: int) -> None:
     tensor = given[name]
     if not is_known(tensor) or tensor.numel() != count:
-        found = tensor.numel() if is_known(tensor) else "unknown"
-        raise MaterializeError(f"has a `{name}` of {found} elements where {count} would fit.")
+        actual = tensor.numel() if is_known(tensor) else "an unknown number"
+        raise MaterializeError(f"Expected `{name}` to have {count} elements, got {actual}.")
 
 
 def _have_one_dtype(given: Mapping[str, Any], *names: str) -> None:
     tensors = [given[name] for name in names if given[name] is not None]
     if len({(tensor.dtype, tensor.device) for tensor in tensors}) > 1:
-        raise _refuse("operands of several dtypes")
+        raise MaterializeError(
+            f"Expected {_listed(names)} to have the same dtype and be on the same device."
+        )
     if not tensors[0].is_floating_point():
-        raise _refuse(f"operands of {tensors[0].dtype}")
+        raise MaterializeError(
+            f"Expected {_listed(names)} to be floating-point tensors, got {tensors[0].dtype}."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _known(given: Mapping[str, Any], name: str, *ranks: int) -> torch.Tensor:
     tensor = given[name]
     if not is_known(tensor) or (ranks and tensor.dim() not in ranks) or 0 in tensor.shape:
-        found = list(tensor.shape) if is_known(tensor) else "unknown shape"
-        raise _refuse(f"a `{name}` of shape {found}")
+        actual = list(tensor.shape) if is_known(tensor) else "an unknown shape"
+        rank = f" of {' or '.join(map(str, ranks))} dimensions" if ranks else ""
+        raise MaterializeError(f"Expected `{name}` to be a non-empty tensor{rank}, got {actual}.")
     return tensor
 
 
@@ -89,7 +97,9 @@ def _mask(given: Mapping[str, Any], length: int = 3) -> None:
         or len(mask) != length
         or any(type(flag) is not bool for flag in mask)
     ):
-        raise _refuse("an `output_mask` that is none")
+        raise MaterializeError(
+            f"Expected `output_mask` to be a list of {length} booleans, got {mask!r}."[:120]
+        )
 
 
 def _whole(value: Any, low: int = 0) -> bool:
@@ -103,7 +113,11 @@ def _integers(given: Mapping[str, Any], name: str, length: int, low: int) -> lis
         or len(values) not in (1, length)
         or not all(_whole(value, low) for value in values)
     ):
-        raise _refuse(f"a `{name}` of {values!r}"[:100])
+        raise MaterializeError(
+            f"Expected `{name}` to be 1 or {length} integers of at least {low}, got {values!r}."[
+                :140
+            ]
+        )
     return list(values) * (length if len(values) == 1 else 1)
 
 
@@ -120,26 +134,37 @@ def _check_convolution(given: Mapping[str, Any]) -> None:
     groups, transposed = given["groups"], given["transposed"]
     _mask(given)
     if type(transposed) is not bool or not _whole(groups, 1):
-        raise _refuse("`groups` or `transposed` that are none")
+        raise MaterializeError(
+            "Expected `groups` to be a positive integer and `transposed` a boolean, got "
+            f"{groups!r} and {transposed!r}."
+        )
     inside, outside = (1, 0) if transposed else (0, 1)
     channels = weight.shape[inside] * (groups if transposed else 1)
     in_channels = weight.shape[outside] * (1 if transposed else groups)
     if source.shape[1] != in_channels or channels % groups or in_channels % groups:
-        raise _refuse(f"{source.shape[1]} channels in {groups} groups")
+        raise MaterializeError(
+            f"Expected `input` with {in_channels} channels in {groups} groups, got "
+            f"{source.shape[1]} channels."
+        )
     sizes = []
     for at in range(spatial):
         reach = dilation[at] * (weight.shape[2 + at] - 1)
         size = source.shape[2 + at]
         if transposed:
             if extra[at] >= max(stride[at], dilation[at]):
-                raise _refuse(f"an `output_padding` of {extra[at]}")
+                raise MaterializeError(
+                    "Expected `output_padding` to be less than stride or dilation "
+                    f"({stride[at]}, {dilation[at]}), got {extra[at]}."
+                )
             sizes.append((size - 1) * stride[at] - 2 * padding[at] + reach + extra[at] + 1)
         else:
             sizes.append((size + 2 * padding[at] - reach - 1) // stride[at] + 1)
     _has_shape(given, "grad_output", (source.shape[0], channels, *sizes))
     biases = given["bias_sizes"]
     if biases is not None and list(biases) not in ([channels], [0]):
-        raise _refuse(f"`bias_sizes` of {biases!r}"[:80])
+        raise MaterializeError(
+            f"Expected `bias_sizes` to be None, [0] or [{channels}], got {biases!r}."[:120]
+        )
 
 
 def _check_layer_norm(given: Mapping[str, Any]) -> None:
@@ -147,7 +172,10 @@ def _check_layer_norm(given: Mapping[str, Any]) -> None:
     normalized = given["normalized_shape"]
     count = len(normalized) if isinstance(normalized, list | tuple) else 0
     if not 0 < count <= source.dim() or list(source.shape[-count:]) != list(normalized):
-        raise _refuse(f"a `normalized_shape` of {normalized!r}"[:100])
+        raise MaterializeError(
+            f"Expected `normalized_shape` to be the last sizes of {list(source.shape)}, got "
+            f"{normalized!r}."[:140]
+        )
     _has_shape(given, "grad_out", source.shape)
     _have_one_dtype(given, "grad_out", "input")
     rows = math.prod(source.shape[:-count])
@@ -167,17 +195,25 @@ def _check_statistics(given: Mapping[str, Any], source: torch.Tensor, *names: st
     """Check that statistics have the dtype of the input, or float32 for a 16-bit input."""
     dtypes = {given[name].dtype for name in names if given[name] is not None}
     if len(dtypes) > 1 or not dtypes <= {source.dtype, torch.float32}:
-        raise _refuse("statistics of several dtypes")
+        raise MaterializeError(
+            f"Expected {_listed(names)} to have the dtype of the input ({source.dtype}) or all "
+            "torch.float32."
+        )
 
 
 def _check_group_norm(given: Mapping[str, Any]) -> None:
     source = _known(given, "input")
     sizes = [given[name] for name in ("N", "C", "HxW", "group")]
     if not all(_whole(size, 1) for size in sizes):
-        raise _refuse("sizes that are not known before it runs")
+        raise MaterializeError(
+            f"Expected `N`, `C`, `HxW` and `group` to be positive integers, got {sizes}."
+        )
     batch, channels, pixels, groups = sizes
     if batch * channels * pixels != source.numel() or channels % groups:
-        raise _refuse(f"sizes {batch}, {channels}, {pixels} and {groups} groups")
+        raise MaterializeError(
+            "Expected `N`, `C` and `HxW` to be the sizes of `input`, and `group` to divide `C`, "
+            f"got {batch}, {channels}, {pixels} and {groups} for {source.numel()} elements."
+        )
     _has_numel(given, "grad_out", source.numel())
     _have_one_dtype(given, "grad_out", "input")
     for name in ("mean", "rstd"):
@@ -191,12 +227,14 @@ def _check_group_norm(given: Mapping[str, Any]) -> None:
 def _check_batch_norm(given: Mapping[str, Any]) -> None:
     source = _known(given, "input")
     if source.dim() < 2:
-        raise _refuse("an `input` without channels")
+        raise MaterializeError(
+            f"Expected `input` to have at least 2 dimensions, got shape {list(source.shape)}."
+        )
     channels = source.shape[1]
     _has_shape(given, "grad_out", source.shape)
     _have_one_dtype(given, "grad_out", "input")
     if type(given["train"]) is not bool:
-        raise _refuse("a `train` that is none")
+        raise MaterializeError(f"Expected `train` to be a boolean, got {given['train']!r}.")
     needed = ("save_mean", "save_invstd") if given["train"] else ("running_mean", "running_var")
     for name in ("weight", "running_mean", "running_var", "save_mean", "save_invstd"):
         if name in needed or (given[name] is not None and not name.startswith("save")):
@@ -212,9 +250,15 @@ def _check_pooling(given: Mapping[str, Any]) -> None:
     _have_one_dtype(given, "self", "grad_output")
     spatial = given["spatial"]
     if source.dim() not in (spatial + 1, spatial + 2):
-        raise _refuse(f"an input of shape {list(source.shape)}")
+        raise MaterializeError(
+            f"Expected an input of {spatial + 1} or {spatial + 2} dimensions, got shape "
+            f"{list(source.shape)}."
+        )
     if gradient.shape[:-spatial] != source.shape[:-spatial]:
-        raise _refuse(f"a `grad_output` of shape {list(gradient.shape)}")
+        raise MaterializeError(
+            "Expected `grad_output` to have the batch and channel sizes of the input "
+            f"({list(source.shape[:-spatial])}), got shape {list(gradient.shape)}."
+        )
 
 
 def _adaptive(spatial: int) -> Callable[[Mapping[str, Any]], None]:
@@ -224,11 +268,13 @@ def _adaptive(spatial: int) -> Callable[[Mapping[str, Any]], None]:
 def _check_softmax(given: Mapping[str, Any]) -> None:
     output = given["output"]
     if not is_known(output):
-        raise _refuse("an `output` of unknown shape")
+        raise MaterializeError("Expected `output` to be a tensor of known shape.")
     _has_shape(given, "grad_output", output.shape)
     _have_one_dtype(given, "grad_output", "output")
     if given["input_dtype"] != output.dtype:
-        raise _refuse(f"an `input_dtype` of {given['input_dtype']}")
+        raise MaterializeError(
+            f"Expected `input_dtype` to be {output.dtype}, got {given['input_dtype']}."
+        )
 
 
 def _like_forward(forward: str, *names: str) -> Callable[[Mapping[str, Any]], None]:
@@ -240,7 +286,9 @@ def _like_forward(forward: str, *names: str) -> Callable[[Mapping[str, Any]], No
         try:
             result = getattr(_ATEN, forward)(source, *(given[name] for name in names))
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            raise _refuse(f"arguments that `{forward}` does not take") from error
+            raise MaterializeError(
+                f"`{forward}` does not accept the other arguments: {error}"
+            ) from error
         _has_shape(given, "grad_output", result.shape)
 
     return check
@@ -255,20 +303,31 @@ def _check_attention(given: Mapping[str, Any]) -> None:
     _has_shape(given, "value", key.shape)
     _have_one_dtype(given, "query", "key", "value")
     if given["dropout_p"] not in (None, 0, 0.0) or type(given["is_causal"] or False) is not bool:
-        raise _refuse("dropout, or an `is_causal` that is none")
+        raise MaterializeError(
+            "Expected `dropout_p` to be 0 and `is_causal` to be a boolean, got "
+            f"{given['dropout_p']!r} and {given['is_causal']!r}."
+        )
     if given["scale"] is not None and type(given["scale"]) not in (int, float):
-        raise _refuse("a `scale` that is not known before it runs")
+        raise MaterializeError(
+            f"Expected `scale` to be None or a number known before the run, got a "
+            f"{type(given['scale']).__name__}."
+        )
     mask = given["attn_mask"]
     if mask is not None:
         shape = (batch, heads, length, key.shape[2])
         if not is_known(mask) or mask.dim() not in (2, 4) or mask.dtype not in (
             query.dtype, torch.bool
         ):  # fmt: skip
-            raise _refuse("an `attn_mask` of another dtype or shape")
+            raise MaterializeError(
+                "Expected `attn_mask` to be a 2-D or 4-D tensor of dtype torch.bool or "
+                f"{query.dtype}."
+            )
         if any(size not in (1, full_size) for size, full_size in zip(
             mask.shape[::-1], shape[::-1], strict=False
         )):  # fmt: skip
-            raise _refuse(f"an `attn_mask` of shape {list(mask.shape)}")
+            raise MaterializeError(
+                f"Expected `attn_mask` to broadcast to {list(shape)}, got {list(mask.shape)}."
+            )
 
 
 def _check_attention_backward(given: Mapping[str, Any]) -> None:
@@ -281,7 +340,10 @@ def _check_attention_backward(given: Mapping[str, Any]) -> None:
     if given["logsumexp"].dtype != (
         torch.float64 if query.dtype == torch.float64 else torch.float32
     ):
-        raise _refuse("a `logsumexp` of another dtype")
+        raise MaterializeError(
+            "Expected `logsumexp` of dtype torch.float64 for float64 queries and torch.float32 "
+            f"otherwise, got {given['logsumexp'].dtype}."
+        )
 
 
 def _check_weight_norm(given: Mapping[str, Any]) -> None:
@@ -289,14 +351,17 @@ def _check_weight_norm(given: Mapping[str, Any]) -> None:
     dim, rank = given["dim"], weight.dim()
     dim = 0 if dim is None else dim
     if type(dim) is not int or dim not in (0, rank - 1):
-        raise _refuse(f"a `dim` of {dim!r}"[:80])
+        raise MaterializeError(f"Expected `dim` to be 0 or {rank - 1}, got {dim!r}."[:80])
     norms = [size if axis == dim else 1 for axis, size in enumerate(weight.shape)]
     for name in ("g", "norms", "grad"):
         if name in given:
             _has_shape(given, name, weight.shape if name == "grad" else norms)
     _have_one_dtype(given, *(name for name in ("v", "g", "grad") if name in given))
     if "norms" in given and given["norms"].dtype not in (weight.dtype, torch.float32):
-        raise _refuse(f"norms of {given['norms'].dtype}")
+        raise MaterializeError(
+            f"Expected `norms` of dtype {weight.dtype} or torch.float32, got "
+            f"{given['norms'].dtype}."
+        )
 
 
 def _check_weight_norm_backward(given: Mapping[str, Any]) -> None:

@@ -45,7 +45,7 @@ def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, An
     >>> why_unknown(lookup("torch.repeat_interleave"), (torch.ones(2), 3), {})
     ''
     >>> why_unknown(lookup("torch.repeat_interleave"), (torch.ones(2), torch.ones(2)), {})
-    'takes numbers that only a run tells'
+    'uses numbers that are known only at run time'
     """
     last = _packet(operator) or operator.last_name
     if last == "embedding_bag":
@@ -61,7 +61,7 @@ def why_unknown(operator: Operator, args: Sequence[Any], kwargs: Mapping[str, An
     else:
         return ""
     is_known = all(map(_is_known, _leaves(numbers)))
-    return "" if is_known else "takes numbers that only a run tells"
+    return "" if is_known else "uses numbers that are known only at run time"
 
 
 def _is_mirroring(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
@@ -101,7 +101,7 @@ def check_tensors_are_given(
     for name, arg in arguments:
         is_list = isinstance(arg, list | tuple)
         if arg is None or (is_list and any(item is None for item in arg)):
-            raise MaterializeError(f"is given no tensor as its `{name}`.")
+            raise MaterializeError(f"Expected `{name}` to be a tensor, got None.")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -38,11 +38,11 @@ def why_guessed(operator: Operator) -> str:
 
     >>> from ..operators import lookup
     >>> why_guessed(lookup("torch.lstm")), why_guessed(lookup("torch.add"))
-    ('takes sizes on trust that only a run tells', '')
+    ('does not check sizes that are known only at run time', '')
     """
     is_following = _packet(operator) in FOLLOWS_NONE
     return (
-        "takes sizes on trust that only a run tells"
+        "does not check sizes that are known only at run time"
         if is_following or is_trusting(operator)
         else ""
     )
@@ -77,7 +77,7 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
         operand for operand in (*args, *kwargs.values()) if isinstance(operand, torch.Tensor)
     ]
     if not tensors or not isinstance(args[0] if args else None, torch.Tensor):
-        raise MaterializeError("does not take its input as the first operand.")
+        raise MaterializeError("Expected the first operand to be the input tensor.")
     if _is_batch_norm(operator):
         _check_channels(tensors)
         _check_statistics(_packet(operator), args, kwargs)
@@ -90,10 +90,11 @@ def check_operands(operator: Operator, args: Sequence[Any], kwargs: Mapping[str,
 def _check_channels(tensors: list[torch.Tensor]) -> None:
     shape = tensors[0].shape
     channels = shape[1] if len(shape) > 1 else 0
-    for each in tensors[1:]:
-        if not fused_layers.is_known(each) or each.numel() != channels:
+    for tensor in tensors[1:]:
+        if not fused_layers.is_known(tensor) or tensor.numel() != channels:
             raise MaterializeError(
-                f"normalises {channels} channels with a tensor of {each.numel()} elements."
+                f"Expected weights and statistics of {channels} elements, one per channel, got "
+                f"{tensor.numel()}."
             )
 
 
@@ -106,7 +107,9 @@ def _check_statistics(packet: str, args: Sequence[Any], kwargs: Mapping[str, Any
     is_training = "no_training" not in packet and arguments.get("training") is True
     statistics = (arguments.get("running_mean"), arguments.get("running_var"))
     if not is_training and not all(isinstance(statistic, torch.Tensor) for statistic in statistics):
-        raise MaterializeError("normalises by statistics that it is not given.")
+        raise MaterializeError(
+            "Expected `running_mean` and `running_var` to be tensors when `training` is False."
+        )
 
 
 def _check_norms(
@@ -116,14 +119,16 @@ def _check_norms(
     dim = args[2] if len(args) > 2 else kwargs.get("dim", 0)
     rank = weight.dim()
     if type(dim) is not int or not -1 <= dim < rank or len(tensors) != 2:
-        raise MaterializeError(f"has no dimension {dim} of which it could take the norms.")
+        raise MaterializeError(
+            f"Expected two tensors and `dim` in [-1, {rank}), got {len(tensors)} tensors and {dim}."
+        )
     norms = tuple(size if axis == dim else 1 for axis, size in enumerate(weight.shape))
     if dim == -1:
         norms = ()
     if tuple(tensors[1].shape) != norms or 0 in weight.shape:
         raise MaterializeError(
-            f"scales weights of shape {list(weight.shape)} with norms of shape "
-            f"{list(tensors[1].shape)} where {list(norms)} would fit."
+            f"Expected norms of shape {list(norms)} for non-empty weights of shape "
+            f"{list(weight.shape)}, got {list(tensors[1].shape)}."
         )
 
 
@@ -134,7 +139,10 @@ def _check_groups(
     arguments = dict(zip(names, args, strict=False)) | dict(kwargs)
     sizes = [arguments.get(name) for name in ("N", "C", "HxW", "group")]
     if not all(type(size) is int and size >= 0 for size in sizes):
-        raise MaterializeError("has sizes that are not known before it runs.")
+        raise MaterializeError(
+            "Expected `N`, `C`, `HxW` and `group` to be non-negative integers that are known "
+            "before the run."
+        )
     batch, channels, pixels, groups = (int(size or 0) for size in sizes)
     if (
         batch * channels * pixels != tensors[0].numel()
@@ -143,8 +151,8 @@ def _check_groups(
         or any(tensor.numel() != channels for tensor in tensors[1:])
     ):
         raise MaterializeError(
-            f"has sizes {batch}, {channels}, {pixels} and {groups} groups, which do not fit its "
-            "operands."
+            "Expected `N`, `C` and `HxW` to be the sizes of the input, and `group` to divide `C`, "
+            f"got {batch}, {channels}, {pixels} and {groups}."
         )
 
 

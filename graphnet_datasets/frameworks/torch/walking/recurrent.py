@@ -76,10 +76,10 @@ def read_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Laye
     """
     kind = kind_of(name) or ""
     if len(args) > len(_NAMES) or not set(kwargs) <= set(_NAMES):
-        raise MaterializeError("does not have the arguments of a recurrent layer.")
+        raise MaterializeError(f"Expected the arguments {', '.join(_NAMES)}.")
     arguments = dict(zip(_NAMES, args, strict=False)) | dict(kwargs)
     if len(arguments) != len(_NAMES):
-        raise MaterializeError("does not have the arguments of a recurrent layer.")
+        raise MaterializeError(f"Expected the arguments {', '.join(_NAMES)}.")
     states = (
         tuple(arguments["hx"])
         if kind == "lstm" and _is_list(arguments["hx"])
@@ -97,8 +97,8 @@ def read_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Laye
         or name.endswith(".data")
     ):
         raise MaterializeError(
-            "is a recurrent layer whose operands are not all known before it runs, or one of a "
-            "packed sequence."
+            "Expected tensors of known shapes, boolean flags and 1 to 1000 layers, for a sequence "
+            "that is not packed."
         )
     rest = arguments["dropout"], arguments["train"]
     layer = Layer(
@@ -119,10 +119,15 @@ def _is_known(tensor: Any) -> bool:
 def _check(layer: Layer) -> None:
     directions = 2 if layer.bidirectional else 1
     if len(layer.states) != (2 if layer.kind == "lstm" else 1):
-        raise MaterializeError(f"has {len(layer.states)} hidden states for a `{layer.kind}`.")
+        raise MaterializeError(
+            f"Expected {2 if layer.kind == 'lstm' else 1} hidden states for a `{layer.kind}`, got "
+            f"{len(layer.states)}."
+        )
     rank = layer.input.dim()
     if rank not in (2, 3) or 0 in layer.input.shape:
-        raise MaterializeError(f"has an input of shape {list(layer.input.shape)}.")
+        raise MaterializeError(
+            f"Expected a non-empty 2-D or 3-D input, got shape {list(layer.input.shape)}."
+        )
     batch = () if rank == 2 else (layer.input.shape[0 if layer.batch_first else 1],)
     cells = layer.num_layers * directions
     hidden = layer.states[-1].shape[-1] if layer.states[-1].dim() else 0
@@ -130,25 +135,27 @@ def _check(layer: Layer) -> None:
     for state, size in zip(layer.states, (output, hidden), strict=False):
         if tuple(state.shape) != (cells, *batch, size) or size == 0:
             raise MaterializeError(
-                f"has a hidden state of shape {list(state.shape)} where "
-                f"{[cells, *batch, size]} would fit."
+                f"Expected a non-empty hidden state of shape {[cells, *batch, size]}, got "
+                f"{list(state.shape)}."
             )
     wanted = list(_weight_shapes(layer, cells, directions, hidden, output))
-    found = [tuple(each.shape) for each in layer.params]
-    if found != wanted:
+    shapes = [tuple(param.shape) for param in layer.params]
+    if shapes != wanted:
         at = next(
-            (i for i, (a, b) in enumerate(zip(found, wanted, strict=False)) if a != b),
-            min(len(found), len(wanted)),
+            (i for i, (a, b) in enumerate(zip(shapes, wanted, strict=False)) if a != b),
+            min(len(shapes), len(wanted)),
         )
         raise MaterializeError(
-            f"has {len(found)} weights, of which number {at} does not fit: "
-            f"{_shown(found, at)} where {_shown(wanted, at)} would."
+            f"Expected {len(wanted)} weights with weight {at} of shape {_shown(wanted, at)}, got "
+            f"{len(shapes)} weights with {_shown(shapes, at)}."
         )
     kinds = {
         (tensor.dtype, tensor.device) for tensor in (layer.input, *layer.states, *layer.params)
     }
     if len(kinds) != 1:
-        raise MaterializeError("has operands of several dtypes in a recurrent layer.")
+        raise MaterializeError(
+            "Expected input, states and weights to have the same dtype and be on the same device."
+        )
 
 
 def _weight_shapes(layer: Layer, cells: int, directions: int, hidden: int, output: int) -> Any:

@@ -74,7 +74,9 @@ def refuse_overflow(error: Exception) -> None:
         MemoryLimitError: If `error` is such an error.
     """
     if any(sign in str(error) for sign in _OVERFLOWS):
-        raise MemoryLimitError(f"needs more than 2**63 bytes: {error}") from error
+        raise MemoryLimitError(
+            f"The call needs more than 2**63 bytes ({error}). Skip the sample."
+        ) from error
 
 
 @contextlib.contextmanager

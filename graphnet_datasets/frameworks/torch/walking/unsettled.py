@@ -103,7 +103,8 @@ class Unsettled:
             self._bits[index] = max(operands) + 1
         if self._bits[index] > MAX_UNKNOWN_BITS:
             raise MemoryLimitError(
-                f"multiplies integers until they may have more than {MAX_UNKNOWN_BITS} bits."
+                f"The call may compute an integer of more than {MAX_UNKNOWN_BITS} bits. Skip the "
+                "sample."
             )
 
     def is_within(self, form: Form) -> bool:

@@ -266,7 +266,7 @@ class Walk:
         if operator.name == AUTOCAST:
             args = autocast_arguments(args, CPU)
         if unknown and is_trusting(operator):
-            raise MaterializeError("has operands whose sizes are not known before it runs.")
+            raise MaterializeError("The sizes of its operands are not known before the run.")
         check_operands(operator, args, kwargs)
         self.unchecked = self.unchecked or why_unknown(operator, args, kwargs)
         if not self.unchecked and self.guesses.reach(op):
