@@ -236,8 +236,8 @@ def _columns(options: argparse.Namespace) -> int:
         there = {row.id for row in rows}
         keys = Keys()
         waiting = [entry for name, entry in entries.items() if name not in there]
-        found = (known(each, keys.path(each, options.add), False) for each in waiting)
-        rows += captured([each for each in found if each is not None], is_analysed=True)
+        captures = (known(entry, keys.path(entry, options.add), False) for entry in waiting)
+        rows += captured([capture for capture in captures if capture is not None], is_analysed=True)
     placed = place(rows, groups_of)
     is_apart = any((options.out / TRUNCATED).glob("*.parquet"))
     write_placed(placed, options.out, is_truncated_apart=is_apart)

@@ -170,7 +170,11 @@ def measure(
     with keep_servers(len(chosen)) if num_together else contextlib.nullcontext():
         for start, name in turns:
             framework, compiler, options = ARMS[name]
-            part = [each for each in ids[framework][start : start + step] if each not in slow]
+            part = [
+                sample_id
+                for sample_id in ids[framework][start : start + step]
+                if sample_id not in slow
+            ]
             if not part or name in failed:
                 continue
             try:
@@ -197,7 +201,9 @@ def _too_slow(records: Any) -> Iterator[str]:
     ['b', 'c']
     """
     columns = ("sample_id", "status", "reason", "baseline_alone_ms")
-    for name, status, reason, times_ms in zip(*(records[each] for each in columns), strict=True):
+    for name, status, reason, times_ms in zip(
+        *(records[column] for column in columns), strict=True
+    ):
         if times_ms:
             is_slow = statistics.median(times_ms) > MAX_CALL_S * 1e3
         else:
@@ -228,12 +234,12 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
     keys = ("framework", "compiler", "compiler_options", "sample_id", "run_id")
     runs = _of_rows(read_runs(pool), out).sort_by([(key, "ascending") for key in keys])
     messages = [text and without_places(text) for text in runs["error_message"].to_pylist()]
-    said = {
+    times_ms = {
         "dataset": pa.array([DEFAULT_NAME] * runs.num_rows),
         "error_message": pa.array(messages, pa.string()),
         "judged": pc.list_slice(runs["judged"], 0, KEPT_CALLS),
     }
-    for name, values in said.items():
+    for name, values in times_ms.items():
         place = runs.schema.get_field_index(name)
         runs = runs.set_column(place, runs.schema.field(place), values)
     path = out / RUNS.name / "train-0000.parquet"
@@ -253,35 +259,37 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
 def _of_rows(runs: pa.Table, dataset: Path) -> pa.Table:
     """Return the records that were made of graphs as the dataset has them now."""
     names = runs["sample_id"].unique().to_pylist()
-    found = {
+    digests = {
         row["id"]: sample_digest(Sample.from_row(row))
         for path in tables_of(dataset)
         for row in read_table(path, filters=[("id", "in", names)]).to_pylist()
     }
-    told = zip(runs["sample_id"].to_pylist(), runs["sample_digest"].to_pylist(), strict=True)
-    kept = runs.filter(pa.array([digest in (None, found.get(name)) for name, digest in told]))
-    if left_out := runs.num_rows - kept.num_rows:
+    identities = zip(runs["sample_id"].to_pylist(), runs["sample_digest"].to_pylist(), strict=True)
+    matching = runs.filter(
+        pa.array([digest in (None, digests.get(name)) for name, digest in identities])
+    )
+    if left_out := runs.num_rows - matching.num_rows:
         print(
             f"{counted(left_out, 'record')} left out, of graphs that have changed since: "
             "`python -m builder measure` makes them anew.",
             file=sys.stderr,
         )
-    return kept
+    return matching
 
 
 def _named_arms(runs: pa.Table) -> dict[str, pa.Table]:
     """Return the records of each arm under its name in `ARMS`, or as `split_arms` calls it."""
-    found = {}
+    options_of = {}
     for name, rows in split_arms(runs).items():
-        given = json.loads(rows["compiler_options"][0].as_py() or "{}")
+        given_options = json.loads(rows["compiler_options"][0].as_py() or "{}")
         fitting = [
             arm
             for arm, (_, compiler, options) in ARMS.items()
-            if compiler == rows["compiler"][0].as_py() and options.items() <= given.items()
+            if compiler == rows["compiler"][0].as_py() and options.items() <= given_options.items()
         ]
-        arm = max(fitting, key=lambda each: len(ARMS[each][2]), default=name)
-        found[name if arm in found else arm] = rows
-    return found
+        arm = max(fitting, key=lambda arm_name: len(ARMS[arm_name][2]), default=name)
+        options_of[name if arm in options_of else arm] = rows
+    return options_of
 
 
 def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
@@ -296,7 +304,8 @@ def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
     records = [{**record, "arm": name} for name, rows in arms.items() for record in rows]
     histograms = read_columns(dataset, ("id", "op_histogram"))
     operators = {
-        row["id"]: [each["target"] for each in row["op_histogram"] or ()] for row in histograms
+        row["id"]: [operator["target"] for operator in row["op_histogram"] or ()]
+        for row in histograms
     }
     failed = Counter(record["arm"] for record in records if record["status"] != Status.OK)
     return list(table(breaking(records, operators), failed))

@@ -100,7 +100,7 @@ def numbers_of_python() -> Iterator[None]:
 
 def _plain_first(plain: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
-        if not options and all(type(each) in (int, float) for each in args):
+        if not options and all(type(arg) in (int, float) for arg in args):
             return plain(*args)
         return original(*args, **options)
 

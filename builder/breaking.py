@@ -46,7 +46,11 @@ def breaking(
     for record in records:
         if record["sample_id"] in operators_of:
             by_arm.setdefault(record["arm"], []).append(record)
-    return [each for arm, of_arm in by_arm.items() for each in _of_arm(arm, of_arm, operators_of)]
+    return [
+        breaking
+        for arm, of_arm in by_arm.items()
+        for breaking in _of_arm(arm, of_arm, operators_of)
+    ]
 
 
 def _of_arm(
@@ -70,10 +74,10 @@ def _of_arm(
         )
         if not counts:
             return
-        name = max(counts, key=lambda each: (named[each], counts[each], each))
+        name = max(counts, key=lambda operator: (named[operator], counts[operator], operator))
         holding = sorted(sample for sample, (names, _) in left.items() if name in names)
         yield Breaking(arm, name, len(holding), named[name], holding[0])
-        left = {sample: each for sample, each in left.items() if sample not in holding}
+        left = {sample: operators for sample, operators in left.items() if sample not in holding}
 
 
 def _text(record: Mapping[str, Any]) -> str:
@@ -84,7 +88,7 @@ def _short(operator: str) -> str:
     return operator.rpartition(".")[2].strip("_")
 
 
-def table(found: Iterable[Breaking], failures: Mapping[str, int]) -> Iterator[str]:
+def table(breakings: Iterable[Breaking], failures: Mapping[str, int]) -> Iterator[str]:
     """Yield the lines of a table in Markdown; `failures` counts the failed graphs of each arm.
 
     >>> print(*table([Breaking("tvm", "torch.sin", 2, 1, "torch/siren")], {"tvm": 3}), sep="\\n")
@@ -96,14 +100,17 @@ def table(found: Iterable[Breaking], failures: Mapping[str, int]) -> Iterator[st
     yield "| compiler | operator | graphs that fail | named in the message | for example |"
     yield "|---|---|---|---|---|"
     by_arm: dict[str, list[Breaking]] = {}
-    for each in found:
-        by_arm.setdefault(each.arm, []).append(each)
+    for breaking in breakings:
+        by_arm.setdefault(breaking.arm, []).append(breaking)
     for arm, total in sorted(failures.items()):
-        rows = sorted(by_arm.get(arm, []), key=lambda each: (-each.num_graphs, each.operator))
-        for each in rows:
+        rows = sorted(
+            by_arm.get(arm, []), key=lambda breaking: (-breaking.num_graphs, breaking.operator)
+        )
+        for breaking in rows:
             yield (
-                f"| {arm} | `{each.operator}` | {each.num_graphs} | {each.named} | {each.example} |"
+                f"| {arm} | `{breaking.operator}` | {breaking.num_graphs} | {breaking.named} "
+                f"| {breaking.example} |"
             )
-        rest = total - sum(each.num_graphs for each in rows)
+        rest = total - sum(breaking.num_graphs for breaking in rows)
         if rest:
             yield f"| {arm} | not told by an operator | {rest} | | |"

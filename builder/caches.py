@@ -35,16 +35,16 @@ def _filled(value: Any, place: str, seen: dict[int, Any]) -> Any:
         seen[id(value)] = _drawn(value, place)
         return seen[id(value)]
     if isinstance(value, list):
-        value[:] = [_filled(each, f"{place}.{index}", seen) for index, each in enumerate(value)]
+        value[:] = [_filled(item, f"{place}.{index}", seen) for index, item in enumerate(value)]
     elif isinstance(value, tuple):
-        return tuple(_filled(each, f"{place}.{index}", seen) for index, each in enumerate(value))
+        return tuple(_filled(item, f"{place}.{index}", seen) for index, item in enumerate(value))
     elif isinstance(value, dict):
         for key in value:
             value[key] = _filled(value[key], f"{place}.{key}", seen)
     elif type(value).__module__.startswith("transformers.") and hasattr(value, "__dict__"):
         seen[id(value)] = value
-        for key, held in vars(value).items():
-            setattr(value, key, _filled(held, f"{place}.{key}", seen))
+        for key, attribute in vars(value).items():
+            setattr(value, key, _filled(attribute, f"{place}.{key}", seen))
     return value
 
 

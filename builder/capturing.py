@@ -77,8 +77,8 @@ def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:
 
 def ended(entries: Iterable[Entry], build: Path, keys: Keys) -> list[Capture]:
     """Return how captures of entries ended, failures too, of those that are known."""
-    found = (known(entry, keys.path(entry, build), True) for entry in entries)
-    return [capture for capture in found if capture is not None]
+    captures = (known(entry, keys.path(entry, build), True) for entry in entries)
+    return [capture for capture in captures if capture is not None]
 
 
 def worker_of(library: str) -> str:

@@ -109,25 +109,25 @@ def _parse(line: str, where: str) -> Entry:
             f"{where} has {len(fields)} fields; a catalog line has {len(FIELDS)}: "
             f"{' | '.join(FIELDS)}."
         )
-    given: dict[str, str] = dict(zip(FIELDS, fields, strict=True))
+    by_field: dict[str, str] = dict(zip(FIELDS, fields, strict=True))
     for field, accepted in (
         ("task", get_args(Task)), ("library", LIBRARIES), ("dtype", DTYPES), ("mode", MODES),
     ):  # fmt: skip
-        if given[field] not in accepted:
+        if by_field[field] not in accepted:
             raise CatalogError(
-                f"{where} has the {field} `{given[field]}` (accepted: {', '.join(accepted)})."
+                f"{where} has the {field} `{by_field[field]}` (accepted: {', '.join(accepted)})."
             )
     return Entry(
-        name=given["name"],
-        task=cast(Task, given["task"]),
-        library=given["library"],
-        builder=given["builder"],
-        overrides=dict(_overrides(given["overrides"], where)),
-        inputs=tuple(_input_spec(text, where) for text in _split(given["inputs"])),
-        dtype=given["dtype"],
-        mode=given["mode"],
-        dynamic=tuple(given["dynamic"].split()),
-        tags=tuple(given["tags"].split()),
+        name=by_field["name"],
+        task=cast(Task, by_field["task"]),
+        library=by_field["library"],
+        builder=by_field["builder"],
+        overrides=dict(_overrides(by_field["overrides"], where)),
+        inputs=tuple(_input_spec(text, where) for text in _split(by_field["inputs"])),
+        dtype=by_field["dtype"],
+        mode=by_field["mode"],
+        dynamic=tuple(by_field["dynamic"].split()),
+        tags=tuple(by_field["tags"].split()),
         line=" | ".join(fields),
     )
 
@@ -162,5 +162,7 @@ def _input_spec(text: str, where: str) -> InputSpec:
             "`input_ids=ids(1, 128; 30522)`."
         )
     shape = tuple(int(size) for size in match["shape"].split(",") if size.strip())
-    arguments = tuple(float(each) for each in (match["args"] or "").split(",") if each.strip())
+    arguments = tuple(
+        float(number) for number in (match["args"] or "").split(",") if number.strip()
+    )
     return InputSpec(match["name"], match["kind"], shape, arguments)

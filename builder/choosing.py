@@ -54,23 +54,29 @@ def choose(captures: Sequence[Capture], count: int) -> list[str]:
     are shared out equally between the tasks, the rest goes by worth alone.
     """
     embedded = {entry.name for entry in read_catalog(BUILDER / "starter.txt")}
-    candidates = [each for capture in captures if (each := _candidate(capture)) is not None]
+    candidates = [
+        candidate for capture in captures if (candidate := _candidate(capture)) is not None
+    ]
     seen: Counter[tuple[str, Hashable]] = Counter()
     signatures: set[str] = set()
     pending: list[Candidate] = []
-    for each in sorted(candidates, key=lambda candidate: candidate.id):
-        if each.id in embedded:
-            seen.update(each.kinds)
-            signatures.add(each.signature_hash)
+    for candidate in sorted(candidates, key=lambda candidate: candidate.id):
+        if candidate.id in embedded:
+            seen.update(candidate.kinds)
+            signatures.add(candidate.signature_hash)
         else:
-            pending.append(each)
-    tasks = sorted({each.task for each in pending})
+            pending.append(candidate)
+    tasks = sorted({candidate.task for candidate in pending})
     chosen: list[str] = []
     for number in range(count):
         is_shared = number < count // 2 and tasks
         task = tasks[number % len(tasks)] if is_shared else ""
-        of_task = [each for each in pending if task in ("", each.task)]
-        best = max(of_task or pending, key=lambda each: (_worth(each, seen), each.id), default=None)
+        of_task = [candidate for candidate in pending if task in ("", candidate.task)]
+        best = max(
+            of_task or pending,
+            key=lambda candidate: (_worth(candidate, seen), candidate.id),
+            default=None,
+        )
         if best is None:
             break
         pending.remove(best)
@@ -116,7 +122,7 @@ def _kinds(row: dict[str, Any], capture: Capture) -> list[tuple[str, Hashable]]:
         ("way", (task, *way)),
         ("size", (task, size)),
         ("model", capture.entry.builder),
-        *(("operator", (task, each["target"])) for each in row["op_histogram"]),
+        *(("operator", (task, operator["target"])) for operator in row["op_histogram"]),
     ]
 
 

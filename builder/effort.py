@@ -66,7 +66,7 @@ def read_efforts(build: Path) -> list[Effort]:
     """Return the records of a build directory; a line that was cut off is no record."""
     path = build / RECORDS
     lines = path.read_text().splitlines() if path.is_file() else []
-    return [each for line in lines if (each := _effort(line)) is not None]
+    return [effort for line in lines if (effort := _effort(line)) is not None]
 
 
 def _effort(line: str) -> Effort | None:
@@ -107,7 +107,7 @@ Sums = Mapping[str, Spent]
 
 def add_up(efforts: Iterable[Effort]) -> Sums:
     """Return what captures took by library and task; one that was made again counts each time."""
-    return _by_key((f"{each.library} {each.task}", _spent(each)) for each in efforts)
+    return _by_key((f"{effort.library} {effort.task}", _spent(effort)) for effort in efforts)
 
 
 def _spent(effort: Effort) -> Spent:
@@ -132,12 +132,14 @@ def with_earlier(build: Path, path: Path = SUMS) -> Sums:
     builds = json.loads(path.read_text()) if path.is_file() else {}
     own = add_up(read_efforts(build))
     if own:
-        rounded = {key: dataclasses.asdict(each) for key, each in sorted(own.items())}
-        for each in rounded.values():
-            each |= {name: round(each[name], 1) for name in ("cpu_s", "wall_s")}
+        rounded = {key: dataclasses.asdict(spent) for key, spent in sorted(own.items())}
+        for spent in rounded.values():
+            spent |= {name: round(spent[name], 1) for name in ("cpu_s", "wall_s")}
         builds[_name_of(build)] = rounded
         write_text(path, json.dumps(builds, indent=1, sort_keys=True) + "\n")
-    return _by_key((key, Spent(**told)) for each in builds.values() for key, told in each.items())
+    return _by_key(
+        (key, Spent(**amounts)) for by_key in builds.values() for key, amounts in by_key.items()
+    )
 
 
 def _name_of(build: Path) -> str:

@@ -92,7 +92,7 @@ def add_rejudge(parser: argparse.ArgumentParser) -> None:
 def _measure(options: argparse.Namespace) -> int:
     from .arms import measure
 
-    found = measure(
+    measured = measure(
         options.dataset,
         options.out,
         options.arms,
@@ -102,10 +102,10 @@ def _measure(options: argparse.Namespace) -> int:
         num_together=options.together,
         is_anew=options.anew,
     )
-    for name, records in found:
+    for name, records in measured:
         statuses = Counter(records["status"][:])
-        told = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
-        print(f"{name}: {told}", flush=True)
+        counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+        print(f"{name}: {counts}", flush=True)
     return 0
 
 
@@ -149,11 +149,11 @@ def _check(options: argparse.Namespace) -> int:
     max_flops, memory = options.max_gflops * 1e9, options.memory_limit
     if options.standing is not None:
         num_checked = 0
-        for each in check_standing(
+        for outcome in check_standing(
             options.standing, max_flops, memory, options.jobs, options.failed
         ):
             num_checked += 1
-            print(f"{each.sample_id} {each.why_excluded or ''}".rstrip(), flush=True)
+            print(f"{outcome.sample_id} {outcome.why_excluded or ''}".rstrip(), flush=True)
         print(f"{num_checked:,} graphs checked")
         return 0
     entries = named_entries(options.sources, None)
@@ -161,7 +161,7 @@ def _check(options: argparse.Namespace) -> int:
     num_invalid = 0
     checked = check(left, max_flops, memory, options.jobs)
     for number, (entry, outcomes) in enumerate(checked, 1):
-        reasons = " ".join(each.why_excluded for each in outcomes if not each.is_valid)
+        reasons = " ".join(outcome.why_excluded for outcome in outcomes if not outcome.is_valid)
         num_invalid += bool(reasons)
         print(f"{number:,} of {len(left):,}: {entry.name} {reasons}".rstrip(), flush=True)
     print(f"{len(left):,} entries checked, {num_invalid:,} with a graph that fails")
@@ -181,8 +181,8 @@ def _ship(options: argparse.Namespace) -> int:
     graphs = ship(captures, options.out)
     print(f"{len(graphs)} captured graphs in {options.out}")
     if options.docs is not None:
-        shipped = [each for each in captures if not is_left_out(each.entry.library)]
-        num_waiting = sum(not is_left_out(each.library) for each in entries) - len(shipped)
+        shipped = [capture for capture in captures if not is_left_out(capture.entry.library)]
+        num_waiting = sum(not is_left_out(entry.library) for entry in entries) - len(shipped)
         write_report(options.docs, shipped, graphs, num_waiting, with_earlier(options.build))
     options.dataset = options.out
     _goals(options)
@@ -205,4 +205,4 @@ def _goals(options: argparse.Namespace) -> int:
     if options.picture is not None:
         others = {} if beside is None else {BESIDE: beside}
         draw_sizes({"this dataset": counted, **others}, options.picture)
-    return int(not all(each.is_met for each in findings))
+    return int(not all(finding.is_met for finding in findings))

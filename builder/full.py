@@ -57,33 +57,35 @@ def write_full(
     Raises:
         GraphNetError: of a model that breaks a piece is missing.
     """
-    found = list(captures)
-    known = known_groups(EMBEDDED) | known_groups(out)
-    entries = {capture.entry.name: capture.entry for capture in found}
-    every = [graph for capture in found for graph in _graphs(capture)]
+    all_captures = list(captures)
+    known_ids = known_groups(EMBEDDED) | known_groups(out)
+    entries = {capture.entry.name: capture.entry for capture in all_captures}
+    every = [graph for capture in all_captures for graph in _graphs(capture)]
     tried = {*entries, *(graph.id for graph in every)}
     rows = [row for row in standing if row.id not in tried]
     first_of = {row.signature: row.id for row in reversed(rows)}
     graphs: dict[str, Graph] = {}
     duplicates: list[dict[str, Any]] = []
-    for graph in sorted(every, key=lambda each: each.id not in known):
+    for graph in sorted(every, key=lambda graph_key: graph_key.id not in known_ids):
         first = first_of.setdefault(graph.signature_hash, graph.id)
-        if graph.id == first or graph.id in known:
+        if graph.id == first or graph.id in known_ids:
             graphs[graph.id] = graph
         else:
-            told = {"is_same_as": first, "signature_hash": graph.signature_hash}
-            duplicates.append({**_told(entries[graph.entry]), "id": graph.id, **told})
+            duplicate = {"is_same_as": first, "signature_hash": graph.signature_hash}
+            duplicates.append({**_told(entries[graph.entry]), "id": graph.id, **duplicate})
     out.mkdir(parents=True, exist_ok=True)
-    rows += [row for row in captured(found, False, known_columns) if row.id in graphs]
-    placed = place(rows, known, truncated_ids(EMBEDDED) | truncated_ids(out))
+    rows += [row for row in captured(all_captures, False, known_columns) if row.id in graphs]
+    placed = place(rows, known_ids, truncated_ids(EMBEDDED) | truncated_ids(out))
     left_out = set(placed.left_out)
-    failures = [_failure(each.entry, each.reason) for each in found if each.path is None]
+    failures = [
+        _failure(capture.entry, capture.reason) for capture in all_captures if capture.path is None
+    ]
     by_id = {name: entries[graph.entry] for name, graph in graphs.items()}
     failures += [_leaking(name, by_id.get(name)) for name in placed.left_out]
     write_placed(placed, out, is_truncated_apart=True)
     write_log(failures, out, FAILURES)
     write_log(duplicates, out, DUPLICATES)
-    check_pieces(out, {each["id"] for each in duplicates})
+    check_pieces(out, {duplicate["id"] for duplicate in duplicates})
     write_readme(out)
     return [graph for graph in graphs.values() if graph.id not in left_out]
 
@@ -93,7 +95,7 @@ def _graphs(capture: Capture) -> list[Graph]:
     if capture.path is None:
         return []
     keys = read_table(capture.path, columns=list(KEY_COLUMNS)).to_pylist()
-    return [Graph(capture.entry.name, **each) for each in keys]
+    return [Graph(capture.entry.name, **key) for key in keys]
 
 
 def write_log(rows: Iterable[Mapping[str, Any]], out: Path, table: Table) -> None:
@@ -122,6 +124,12 @@ def _failure(entry: Entry, reason: str) -> dict[str, Any]:
 
 
 def _leaking(name: str, entry: Entry | None) -> dict[str, Any]:
-    told = _told(entry) if entry else {"task": "", "library": "", "catalog_line": ""}
+    description = _told(entry) if entry else {"task": "", "library": "", "catalog_line": ""}
     reason = "it would link groups of two splits"
-    return {**told, "id": name, "stage": SPLIT_STAGE, "kind": "links two splits", "reason": reason}
+    return {
+        **description,
+        "id": name,
+        "stage": SPLIT_STAGE,
+        "kind": "links two splits",
+        "reason": reason,
+    }

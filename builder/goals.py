@@ -124,17 +124,17 @@ def table(findings: Sequence[Finding], beside: Counted | None = None) -> Iterato
     head = ["of graphs that are neither small nor truncated", "goal", "found", "met"]
     rows = [
         [
-            each.goal.what,
-            each.goal.wanted,
-            each.goal.text(each.value),
-            "yes" if each.is_met else "no",
+            finding.goal.what,
+            finding.goal.wanted,
+            finding.goal.text(finding.value),
+            "yes" if finding.is_met else "no",
         ]
-        for each in findings
+        for finding in findings
     ]
     if beside is not None:
         head.append(BESIDE)
-        for row, each in zip(rows, findings, strict=True):
-            row.append(each.goal.text(each.goal.found(beside)))
+        for row, finding in zip(rows, findings, strict=True):
+            row.append(finding.goal.text(finding.goal.found(beside)))
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     for row in rows:
@@ -174,11 +174,11 @@ def write_holds(findings: Sequence[Finding], path: Path = GOALS) -> None:
     Raises:
         GraphNetError: the file has other goals.
     """
-    found = iter(findings)
+    remaining = iter(findings)
     text = path.read_text()
     if len(_HOLDS.findall(text)) != len(findings):
         raise GraphNetError(f"`{path}` has not the {len(findings)} goals that were compared.")
-    write_text(path, _HOLDS.sub(lambda _: f"holds = {str(next(found).is_met).lower()}", text))
+    write_text(path, _HOLDS.sub(lambda _: f"holds = {str(next(remaining).is_met).lower()}", text))
 
 
 _HOLDS = re.compile(r"^holds = (?:true|false)$", re.MULTILINE)

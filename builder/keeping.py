@@ -47,26 +47,28 @@ def read_checks(row: Path) -> dict[str, Columns]:
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
-def write_checks(row: Path, found: Iterable[Columns]) -> None:
+def write_checks(row: Path, outcomes: Iterable[Columns]) -> None:
     """Keep what was found of the graphs of a row's file, beside it; each tells its `id`."""
-    columns = {each["id"]: {name: each[name] for name in VALIDATION_COLUMNS} for each in found}
+    columns = {
+        outcome["id"]: {name: outcome[name] for name in VALIDATION_COLUMNS} for outcome in outcomes
+    }
     write_text(path_of(row), json.dumps(columns))
 
 
 def kept_columns(directory: Path) -> dict[str, Columns]:
     """Return, by signature, what a dataset says of its graphs that cost a run of them."""
-    found: dict[str, Columns] = {}
+    checks: dict[str, Columns] = {}
     names = [name for name, config in CONFIGS.items() if config.table is GRAPHS]
-    for path in (each for name in names for each in sorted((directory / name).glob("*.parquet"))):
+    for path in (file for name in names for file in sorted((directory / name).glob("*.parquet"))):
         present = [name for name in KEPT if name in check_file(path).names]
         for row in read_table(path, columns=["signature_hash", *present]).to_pylist():
-            told = {name: row[name] for name in present if row[name] is not None}
-            if told:
-                found[row["signature_hash"]] = told
-    return found
+            values = {name: row[name] for name in present if row[name] is not None}
+            if values:
+                checks[row["signature_hash"]] = values
+    return checks
 
 
-def with_kept(row: Mapping[str, Any], *found: Columns) -> dict[str, Any]:
+def with_kept(row: Mapping[str, Any], *checks: Columns) -> dict[str, Any]:
     """Return a row with what is known beside it where the row itself says nothing.
 
     Outcomes of checks and why they exclude it are of one and the same validation.
@@ -78,12 +80,12 @@ def with_kept(row: Mapping[str, Any], *found: Columns) -> dict[str, Any]:
     {'id': 'a', 'validation': ['passed'], 'why_excluded': None}
     """
     result = dict(row)
-    for columns in found:
-        told = () if result.get("validation") is None else VALIDATION_COLUMNS
+    for columns in checks:
+        row_columns = () if result.get("validation") is None else VALIDATION_COLUMNS
         result |= {
             name: value
             for name, value in columns.items()
-            if result.get(name) is None and name not in told
+            if result.get(name) is None and name not in row_columns
         }
     return result
 
@@ -109,7 +111,9 @@ def check(
     def one(pair: tuple[Entry, Path], validator: Validator) -> tuple[Entry, list[Validation]]:
         entry, path = pair
         outcomes = [checked(row, validator, max_flops) for row in read_table(path).to_pylist()]
-        write_checks(path, ({"id": each.sample_id, **each.to_columns()} for each in outcomes))
+        write_checks(
+            path, ({"id": outcome.sample_id, **outcome.to_columns()} for outcome in outcomes)
+        )
         return entry, outcomes
 
     yield from with_validators(one, entries, memory_limit, jobs)
@@ -145,22 +149,22 @@ def checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> V
     flops = row["flops"]
     if flops is not None and flops <= max_flops:
         return validator.validate(sample)
-    found = validator.validate(sample, [each for each in CHECKS if each not in RUNNING])
+    validation = validator.validate(sample, [check for check in CHECKS if check not in RUNNING])
     size = "an unknown number of" if flops is None else f"{flops / 1e9:,.4g} billion"
     reason = f"It takes {size} operations; at most {max_flops / 1e9:,.4g} billion were to be run."
-    versions = found.results[0].versions
+    versions = validation.results[0].versions
     skipped = [CheckResult(name, "skipped", reason, versions) for name in RUNNING]
     if faults := faults_of(sample):
         skipped[0] = CheckResult("runnable", "failed", faults[0], versions)
-    by_name = {each.check: each for each in (*found.results, *skipped)}
-    return Validation(found.sample_id, tuple(by_name[name] for name in CHECKS))
+    by_name = {result.check: result for result in (*validation.results, *skipped)}
+    return Validation(validation.sample_id, tuple(by_name[name] for name in CHECKS))
 
 
 def faults_of(sample: Sample) -> list[str]:
     """Return what a run of a graph would stop at, as far as that can be read from it."""
-    found = misfits(sample)
+    problems = misfits(sample)
     if sample.framework == "torch":
         from graphnet_datasets.frameworks.torch.mixed_dtypes import mixed_dtypes
 
-        found += mixed_dtypes(sample)
-    return found
+        problems += mixed_dtypes(sample)
+    return problems

@@ -87,7 +87,7 @@ def counted_rows(dataset: Path) -> Counted:
     is_later = pc.fill_null(pc.greater(table["piece_index"], 0), False)
     is_counted = ~is_small & ~is_cut & ~is_later.to_numpy(zero_copy_only=False)
     counted = table.filter(pa.array(is_counted))
-    logs = {each.name: _log(dataset / each.name, each) for each in (FAILURES, DUPLICATES)}
+    logs = {table.name: _log(dataset / table.name, table) for table in (FAILURES, DUPLICATES)}
     if not any(logs.values()):
         return Counted(counted, operators=_operators(table))
     failed = {row["catalog_line"] for row in logs[FAILURES.name] if row["stage"] != SPLIT_STAGE}
@@ -97,13 +97,13 @@ def counted_rows(dataset: Path) -> Counted:
 
 
 def _operators(table: pa.Table) -> frozenset[tuple[str, str]]:
-    found: set[tuple[str, str]] = set()
+    operators: set[tuple[str, str]] = set()
     for framework in pc.unique(table["framework"]).to_pylist():
         of_framework = table.filter(pc.equal(table["framework"], framework))["op_histogram"]
         if pa.types.is_list(of_framework.type):
             targets = pc.struct_field(pc.list_flatten(of_framework), "target")
-            found |= {(framework, name) for name in pc.unique(targets).to_pylist()}
-    return frozenset(found)
+            operators |= {(framework, name) for name in pc.unique(targets).to_pylist()}
+    return frozenset(operators)
 
 
 def _log(folder: Path, table: Table) -> list[dict[str, Any]]:
@@ -163,7 +163,7 @@ def share_half(counted: Counted, task: str | None = None) -> float:
     pairs = zip(rows["dtype"].to_pylist(), rows["op_histogram"].to_pylist(), strict=True)
     return _share(
         [
-            dtype in HALF or any(_AUTOCAST in each["target"] for each in histogram or ())
+            dtype in HALF or any(_AUTOCAST in operator["target"] for operator in histogram or ())
             for dtype, histogram in pairs
         ]
     )
@@ -179,10 +179,10 @@ def share_batch_1(counted: Counted, task: str | None = None) -> float | None:
 
     None where no graph says what it was called with.
     """
-    said = _of_task(counted, task)["input_specification"]
-    if said.null_count == len(said):
+    specification = _of_task(counted, task)["input_specification"]
+    if specification.null_count == len(specification):
         return None
-    return _share([is_batch_1(text) for text in said.to_pylist()])
+    return _share([is_batch_1(text) for text in specification.to_pylist()])
 
 
 def is_batch_1(specification: str | None) -> bool:
@@ -198,7 +198,7 @@ def is_batch_1(specification: str | None) -> bool:
 def min_of_tasks(counted: Counted, task: str | None = None) -> float:
     """Return how many graphs the task with fewest has."""
     counts = Counter(_of_task(counted, task)["task"].to_pylist())
-    return min(counts[each] for each in TASKS)
+    return min(counts[task] for task in TASKS)
 
 
 def num_paddle(counted: Counted, task: str | None = None) -> float:
@@ -244,8 +244,10 @@ def share_paddle_calls(counted: Counted, task: str | None = None) -> float:
 
 def _share_of_calls(counted: Counted, framework: str) -> float:
     calls: dict[str, int] = json.loads(UPSTREAM_CALLS.read_text())[framework]
-    known = sum(count for name, count in calls.items() if (framework, name) in counted.operators)
-    return known / sum(calls.values())
+    num_counted = sum(
+        count for name, count in calls.items() if (framework, name) in counted.operators
+    )
+    return num_counted / sum(calls.values())
 
 
 MEASURES: Mapping[str, Callable[[Counted, str | None], float | None]] = {

@@ -48,12 +48,14 @@ def _cast(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
     """Bring a model to a dtype, but for what its library keeps in float32 when it does so."""
     words = [f".{name}." for name in _kept_in_float32(model, dtype)]
     named = [*model.named_parameters(), *model.named_buffers()]
-    kept = {id(each) for path, each in named if any(word in f".{path}." for word in words)}
+    excluded = {
+        id(parameter) for path, parameter in named if any(word in f".{path}." for word in words)
+    }
 
-    def cast(each: torch.Tensor) -> torch.Tensor:
+    def cast(tensor: torch.Tensor) -> torch.Tensor:
         # `Module.to` would take the imaginary parts from complex weights.
-        is_cast = each.is_floating_point() and id(each) not in kept
-        return each.to(dtype) if is_cast else each
+        is_cast = tensor.is_floating_point() and id(tensor) not in excluded
+        return tensor.to(dtype) if is_cast else tensor
 
     return model._apply(cast)
 
@@ -74,7 +76,7 @@ def _kept_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> set[str]:
 
 def weigh(model: torch.nn.Module) -> int:
     """Return the bytes of a model's parameters, wherever they are."""
-    return sum(each.numel() * each.element_size() for each in model.parameters())
+    return sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
 
 
 def _build(

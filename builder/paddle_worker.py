@@ -129,11 +129,11 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         reporter.send({"num_graphs": len(samples)})
         return
     reporter.enter("write")
-    made = {"model_source_hash": model_source_hash(layer)}
-    rows = [sample_to_row(each, {**derived_columns(each), **made}) for each in samples]
+    columns = {"model_source_hash": model_source_hash(layer)}
+    rows = [sample_to_row(sample, {**derived_columns(sample), **columns}) for sample in samples]
     write_table(rows, Path(payload["out"]))
     cpu_s = round(time.process_time(), 3)
-    num_ops = sum(each.num_ops for each in samples)
+    num_ops = sum(sample.num_ops for sample in samples)
     reporter.send({"num_graphs": len(samples), "num_ops": num_ops, "cpu_s": cpu_s})
 
 

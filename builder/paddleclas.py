@@ -32,10 +32,10 @@ def folder() -> Path:
     Raises:
         MissingExtraError: PaddleClas is not installed.
     """
-    found = importlib.util.find_spec(DISTRIBUTION)
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec(DISTRIBUTION)
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError(DISTRIBUTION, "catalogs", "Capturing models of PaddleClas")
-    return Path(found.submodule_search_locations[0]) / PACKAGE
+    return Path(spec.submodule_search_locations[0]) / PACKAGE
 
 
 @functools.cache

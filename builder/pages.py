@@ -34,5 +34,5 @@ def write_picture(figure: Figure, path: Path) -> Path:
     """Write a picture as SVG, equal bytes for equal figures."""
     with tempfile.TemporaryDirectory() as folder:
         written = save(figure, folder, path.stem)
-        (picture,) = (each for each in written if each.suffix == ".svg")
+        (picture,) = (path for path in written if path.suffix == ".svg")
         return write_bytes(path, picture.read_bytes())

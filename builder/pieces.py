@@ -21,14 +21,14 @@ def check_pieces(directory: Path, duplicates: Collection[str] = ()) -> int:
     Raises:
         GraphNetError: a piece is missing, stands there twice, or in another split.
     """
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    pieces: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in read_columns(directory, COLUMNS):
         if row["num_pieces"] is not None:
-            found.setdefault((row["framework"], row["parent_id"]), []).append(row)
-    for (_, model), rows in sorted(found.items()):
+            pieces.setdefault((row["framework"], row["parent_id"]), []).append(row)
+    for (_, model), rows in sorted(pieces.items()):
         if (fault := fault_of(model, rows, duplicates)) is not None:
             raise GraphNetError(f"{fault} Capture `{model}` again.")
-    return len(found)
+    return len(pieces)
 
 
 def fault_of(

@@ -76,7 +76,9 @@ class Placed:
 
 
 def captured(
-    captures: Iterable[Capture], is_analysed: bool, kept: Mapping[str, Columns] | None = None
+    captures: Iterable[Capture],
+    is_analysed: bool,
+    kept_columns: Mapping[str, Columns] | None = None,
 ) -> Iterator[Pending]:
     """Yield the rows of captures, described by their entries.
 
@@ -91,7 +93,7 @@ def captured(
         for index, (name, signature) in enumerate(
             zip(keys["id"].to_pylist(), keys["signature_hash"].to_pylist(), strict=True)
         ):
-            beside = (checks.get(name, {}), (kept or {}).get(signature, {}))
+            beside = (checks.get(name, {}), (kept_columns or {}).get(signature, {}))
 
             def load(
                 path: Path = capture.path,
@@ -100,8 +102,8 @@ def captured(
                 beside: tuple[Columns, Columns] = beside,
             ) -> dict[str, Any]:
                 (row,) = read_table(path).slice(index, 1).to_pylist()
-                found = with_repeats(with_weights(described(row, entry), read_weights(path)))
-                return with_kept(analysed(found) if is_analysed else found, *beside)
+                columns = with_repeats(with_weights(described(row, entry), read_weights(path)))
+                return with_kept(analysed(columns) if is_analysed else columns, *beside)
 
             is_excluded = bool(with_kept({}, *beside).get("why_excluded"))
             is_cut = entry_is_cut(capture.entry)
@@ -127,13 +129,13 @@ def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]
 
 def known_groups(directory: Path) -> dict[str, str]:
     """Return the groups of the graphs that stand in a dataset: they keep them."""
-    found: dict[str, str] = {}
+    groups: dict[str, str] = {}
     for path in tables_of(directory):
         if "split_group" in pq.read_schema(path).names:
             table = read_table(path, columns=["id", "split_group"])
             pairs = zip(table["id"].to_pylist(), table["split_group"].to_pylist(), strict=True)
-            found |= {sample_id: group for sample_id, group in pairs if group}
-    return found
+            groups |= {sample_id: group for sample_id, group in pairs if group}
+    return groups
 
 
 def truncated_ids(directory: Path) -> set[str]:
@@ -143,7 +145,7 @@ def truncated_ids(directory: Path) -> set[str]:
 
 
 def place(
-    pending: Iterable[Pending], known: Mapping[str, str], was_truncated: Collection[str] = ()
+    pending: Iterable[Pending], known_groups: Mapping[str, str], was_truncated: Collection[str] = ()
 ) -> Placed:
     """Give rows their groups, and leave out what is linked to groups of two splits.
 
@@ -154,18 +156,26 @@ def place(
     if not rows:
         return Placed([], [])
     renewed_ids = {row.id for row in rows if row.id in was_truncated and not row.is_truncated}
-    known = {name: group for name, group in known.items() if name not in renewed_ids}
-    groups = split_groups(pa.concat_tables(each.graph for each in rows), known)
+    known_groups = {name: group for name, group in known_groups.items() if name not in renewed_ids}
+    groups = split_groups(pa.concat_tables(row.graph for row in rows), known_groups)
     pairs = list(zip(rows, groups, strict=True))
     # Of a model that breaks either all pieces are in it, in one split, or none.
     splits: dict[str, set[str | None]] = {}
-    for each, group in pairs:
-        splits.setdefault(each.model, set()).add(group and split_of(group))
-    torn = {model for model, found in splits.items() if model and (len(found) > 1 or None in found)}
-    is_in = [group is not None and each.model not in torn for each, group in pairs]
+    for row, group in pairs:
+        splits.setdefault(row.model, set()).add(group and split_of(group))
+    torn = {
+        model
+        for model, found_splits in splits.items()
+        if model and (len(found_splits) > 1 or None in found_splits)
+    }
+    is_in = [group is not None and row.model not in torn for row, group in pairs]
     return Placed(
-        [(each, group) for (each, group), kept in zip(pairs, is_in, strict=True) if kept and group],
-        [each.id for (each, _), kept in zip(pairs, is_in, strict=True) if not kept],
+        [
+            (row, group)
+            for (row, group), is_kept in zip(pairs, is_in, strict=True)
+            if is_kept and group
+        ],
+        [row.id for (row, _), is_kept in zip(pairs, is_in, strict=True) if not is_kept],
     )
 
 
@@ -179,9 +189,9 @@ def write_placed(placed: Placed, out: Path, *, is_truncated_apart: bool = False)
     for task in CONFIGS:
         for split in SPLITS:
             chosen = [
-                (each, group)
-                for each, group in placed.rows
-                if task == _config_of(each, is_truncated_apart) and split_of(group) == split
+                (row, group)
+                for row, group in placed.rows
+                if task == _config_of(row, is_truncated_apart) and split_of(group) == split
             ]
             chosen.sort(key=lambda pair: (pair[0].num_ops, pair[0].id))
             starts = range(0, len(chosen), ROWS_PER_SHARD)
@@ -200,8 +210,8 @@ def described(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
 def analysed(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row whose derived columns are those of today; how it was made stays."""
     sample = Sample.from_row(row)
-    made = {name: row.get(name) for name in BUILD_COLUMNS}
-    return sample_to_row(sample, {**made, **derived_columns(sample)})
+    built_columns = {name: row.get(name) for name in BUILD_COLUMNS}
+    return sample_to_row(sample, {**built_columns, **derived_columns(sample)})
 
 
 def renewed(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
@@ -213,10 +223,10 @@ def renewed(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
     if entry is not None and row.get("catalog_line") not in (None, entry.line):
         entry = None
     sample = Sample.from_row(row)
-    found = {**with_repeats(described(row, entry)), "subtask": subtask(sample)}
+    columns = {**with_repeats(described(row, entry)), "subtask": subtask(sample)}
     if sample.framework == "torch" and _has_unknown_sizes(sample):
-        found |= cost_columns(sample)
-    return found
+        columns |= cost_columns(sample)
+    return columns
 
 
 def write_again(directory: Path, table: Table) -> None:
@@ -239,8 +249,8 @@ def stored_groups(path: Path, table: Table) -> list[pa.Table]:
     check_file(path)
     with pq.ParquetFile(path) as file:
         groups = [file.read_row_group(index) for index in range(file.num_row_groups)]
-    whole = [with_later_columns(each, table.schema, table.later) for each in groups]
-    return [each.select(table.schema.names) for each in whole]
+    whole = [with_later_columns(group, table.schema, table.later) for group in groups]
+    return [group.select(table.schema.names) for group in whole]
 
 
 def read_columns(directory: Path, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -259,8 +269,8 @@ def _config_of(row: Pending, is_truncated_apart: bool) -> str:
 
 
 def _loaded(rows: Sequence[tuple[Pending, str]]) -> Iterator[dict[str, Any]]:
-    for each, group in rows:
-        yield {**each.load(), "split_group": group, "split": split_of(group)}
+    for row, group in rows:
+        yield {**row.load(), "split_group": group, "split": split_of(group)}
 
 
 def _pending(

@@ -50,7 +50,7 @@ class Course:
 
 
 def follow(
-    captures: Iterable[Capture], total: int, known: int = 0, out: TextIO | None = None
+    captures: Iterable[Capture], total: int, num_known: int = 0, out: TextIO | None = None
 ) -> list[Capture]:
     """Return what an iterator gives, and say meanwhile how it goes on.
 
@@ -60,24 +60,24 @@ def follow(
     """
     place: TextIO = out or sys.stdout
     course = Course(total)
-    found: list[Capture] = []
+    rows: list[Capture] = []
     with _display(place, total) as display:
         for capture in captures:
-            is_new = len(found) >= known
+            is_new = len(rows) >= num_known
             if is_new and course.began is None:
                 course.began = course.now() - 1e-9
-            found.append(capture)
+            rows.append(capture)
             course.add(capture, is_new=is_new)
             if capture.path is None:
                 display.print(f"{capture.entry.name} {capture.reason}")
             display.update(course)
-    return found
+    return rows
 
 
 def summary(captures: Iterable[Capture]) -> str:
     """Return how many were captured and how many failed."""
     rows = list(captures)
-    num_failed = sum(each.path is None for each in rows)
+    num_failed = sum(capture.path is None for capture in rows)
     return f"{len(rows) - num_failed:,} captured, {counted(num_failed, 'failure')}"
 
 

@@ -43,8 +43,8 @@ def write_report(
 
 
 def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int) -> Iterable[str]:
-    num_captured = sum(each.path is not None for each in tried)
-    num_rows = sum(_num_rows(each.path) for each in tried if each.path is not None)
+    num_captured = sum(capture.path is not None for capture in tried)
+    num_rows = sum(_num_rows(capture.path) for capture in tried if capture.path is not None)
     families = {graph.family for graph in graphs}
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     yield (
@@ -69,11 +69,13 @@ def _lines(tried: Sequence[Capture], graphs: Sequence[Graph], num_not_tried: int
     for (name, task), captures in sorted(groups.items(), key=lambda pair: pair[0]):
         library = LIBRARIES[name]
         title = f"{name} {library.version}".strip() if library.distribution else "this project"
-        kept = [graph for each in captures for graph in graphs_of.get(each.entry.name, ())]
-        captured = sum(each.path is not None for each in captures)
+        shipped_graphs = [
+            graph for capture in captures for graph in graphs_of.get(capture.entry.name, ())
+        ]
+        captured = sum(capture.path is not None for capture in captures)
         yield (
             f"| {title} | {library.license} | {task} | {len(captures):,} | {captured:,} "
-            f"| {len(kept):,} | {len({graph.family for graph in kept}):,} "
+            f"| {len(shipped_graphs):,} | {len({graph.family for graph in shipped_graphs}):,} "
             f"| {len(captures) - captured:,} |"
         )
     yield ""

@@ -44,9 +44,9 @@ def seed(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> in
                 continue
             (row,) = table.slice(index, 1).to_pylist()  # one at a time: as objects they are large
             if row["library_version"] in (None, library_of(by_line[line]).version):
-                found = pieces.setdefault(line, [])
-                found.append(row)
-                if len(found) == (row["num_pieces"] or 1):
+                line_pieces = pieces.setdefault(line, [])
+                line_pieces.append(row)
+                if len(line_pieces) == (row["num_pieces"] or 1):
                     _write(pieces.pop(line), paths[line])
     for path in sorted((dataset / FAILURES.name).glob("*.parquet")):
         for row in read_table(path).to_pylist():

@@ -32,7 +32,7 @@ def ship(captures: Iterable[Capture], out: Path) -> list[Graph]:
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES`, or a piece of a model is missing.
     """
-    chosen = [each for each in captures if not is_left_out(each.entry.library)]
+    chosen = [capture for capture in captures if not is_left_out(capture.entry.library)]
     graphs = write_full(chosen, out, _embedded(out), kept_columns(out))
     drop_parts(out, stale_parents(out))
     write_card(out)

@@ -34,21 +34,21 @@ def shrink_config(config: Any, depth: int) -> None:
     A stack keeps more layers, at most six, where their types differ, and all of them where the
     config points at deeper layers by index.
     """
-    for each in configs(config):
+    for subconfig in configs(config):
         for name in DEPTHS:
-            layers = vars(each).get(name)
+            layers = vars(subconfig).get(name)
             is_deep = isinstance(layers, int) and not isinstance(layers, bool) and layers > depth
-            is_staged = any(_length(vars(each).get(stages)) == layers for stages in STAGES)
+            is_staged = any(_length(vars(subconfig).get(stages)) == layers for stages in STAGES)
             if is_deep and not is_staged:
-                _shrink_stack(each, name, layers, depth)
+                _shrink_stack(subconfig, name, layers, depth)
         for name in STAGES:
-            stages = vars(each).get(name)
+            stages = vars(subconfig).get(name)
             if isinstance(stages, list | tuple) and all(isinstance(n, int) for n in stages):
-                setattr(each, name, type(stages)(min(n, depth) for n in stages))
+                setattr(subconfig, name, type(stages)(min(n, depth) for n in stages))
         for name in EXPERTS:
-            experts = vars(each).get(name)
+            experts = vars(subconfig).get(name)
             if isinstance(experts, int) and experts > MAX_EXPERTS:
-                setattr(each, name, MAX_EXPERTS)
+                setattr(subconfig, name, MAX_EXPERTS)
 
 
 def _length(value: Any) -> int:
@@ -62,12 +62,12 @@ def _shrink_stack(config: Any, name: str, layers: int, depth: int) -> None:
         for key, value in attributes.items()
         if isinstance(value, list) and len(value) == layers and key not in STAGES
     }
-    kept = _kept([value for value in per_layer.values() if _is_typed(value)], layers, depth)
-    shallow = len(kept)
+    indices = _kept([value for value in per_layer.values() if _is_typed(value)], layers, depth)
+    shallow = len(indices)
     if _points_deeper(config, per_layer, shallow, layers):
         return
     for key, value in per_layer.items():
-        setattr(config, key, [value[position] for position in kept])
+        setattr(config, key, [value[position] for position in indices])
     stages = attributes.get("stage_names")
     if isinstance(stages, list) and len(stages) == layers + 1:  # the layers are a backbone's stages
         config.stage_names = stages[: shallow + 1]
@@ -82,16 +82,16 @@ def _is_typed(values: list[Any]) -> bool:
 def _kept(typed: list[list[Any]], layers: int, depth: int) -> list[int]:
     """Return the positions of the first layer of each type, and at least `depth` positions."""
     seen: set[tuple[str, ...]] = set()
-    kept: list[int] = []
+    indices: list[int] = []
     for position, kinds in enumerate(zip(*typed, strict=True) if typed else ()):
         kind = tuple(map(str, kinds))
-        if kind not in seen and len(kept) < _MAX_KINDS:
+        if kind not in seen and len(indices) < _MAX_KINDS:
             seen.add(kind)
-            kept.append(position)
-    fill = (position for position in range(layers) if position not in kept)
-    while len(kept) < depth:
-        kept.append(next(fill))
-    return sorted(kept)
+            indices.append(position)
+    fill = (position for position in range(layers) if position not in indices)
+    while len(indices) < depth:
+        indices.append(next(fill))
+    return sorted(indices)
 
 
 def _points_deeper(config: Any, per_layer: dict[str, Any], shallow: int, layers: int) -> bool:

@@ -37,32 +37,32 @@ def check_standing(
         return checked(row, validator, max_flops)
 
     for path in tables_of(dataset):
-        told = read_table(path, columns=["id", "validation"]).to_pylist()
-        names = [row["id"] for row in told if _is_wanted(row["validation"], failed)]
+        recorded = read_table(path, columns=["id", "validation"]).to_pylist()
+        names = [row["id"] for row in recorded if _is_wanted(row["validation"], failed)]
         if not names:
             continue
         rows = read_table(path, filters=[("id", "in", names)]).to_pylist()
-        found: dict[str, Columns] = {}
-        for each in with_validators(one, rows, memory_limit, jobs):
-            found[each.sample_id] = each.to_columns()
-            yield each
-        write_arrow([_with(group, found) for group in stored_groups(path, GRAPHS)], path, GRAPHS)
+        checks: dict[str, Columns] = {}
+        for validation in with_validators(one, rows, memory_limit, jobs):
+            checks[validation.sample_id] = validation.to_columns()
+            yield validation
+        write_arrow([_with(group, checks) for group in stored_groups(path, GRAPHS)], path, GRAPHS)
 
 
 def _is_wanted(outcomes: Sequence[Mapping[str, Any]] | None, failed: Collection[str]) -> bool:
     return outcomes is None or any(
-        each["outcome"] == "failed" and each["check"] in failed for each in outcomes
+        outcome["outcome"] == "failed" and outcome["check"] in failed for outcome in outcomes
     )
 
 
-def _with(group: pa.Table, found: Mapping[str, Columns]) -> pa.Table:
+def _with(group: pa.Table, checks: Mapping[str, Columns]) -> pa.Table:
     """Return the rows of a group with what was found of some of them."""
     names = group["id"].to_pylist()
     for column in VALIDATION_COLUMNS:
         place = group.schema.get_field_index(column)
         before = group[column].to_pylist()
         values = [
-            found[name][column] if name in found else value
+            checks[name][column] if name in checks else value
             for name, value in zip(names, before, strict=True)
         ]
         field = group.schema.field(place)

@@ -46,7 +46,7 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
     write_placed(placed, out)
     write_card(out)
     _check_size(out)
-    return dict(Counter(each.task for each, _ in placed.rows))
+    return dict(Counter(row.task for row, _ in placed.rows))
 
 
 def write_card(out: Path) -> None:
@@ -84,7 +84,7 @@ def _check_size(out: Path) -> None:
 
 def write_failures(captures: Iterable[Capture], path: Path) -> int:
     """Write the names of what was not captured with the reasons, and return how many there are."""
-    failures = {each.entry.name: each.reason for each in captures if each.path is None}
+    failures = {capture.entry.name: capture.reason for capture in captures if capture.path is None}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(failures, indent=2, sort_keys=True) + "\n")
     return len(failures)

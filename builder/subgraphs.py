@@ -88,7 +88,11 @@ def stale_parents(dataset: Path) -> set[str]:
             parts.setdefault(row["parent_id"], []).append(row | {"split": _split_of(path)})
     stale = set(parts)
     for path in _tables(dataset, PARENTS):
-        names = [each for each in read_table(path, ["id"])["id"].to_pylist() if each in parts]
+        names = [
+            sample_id
+            for sample_id in read_table(path, ["id"])["id"].to_pylist()
+            if sample_id in parts
+        ]
         for first in range(0, len(names), _AT_ONCE):
             some = read_table(path, filters=[("id", "in", names[first : first + _AT_ONCE])])
             for sample in map(Sample.from_row, some.to_pylist()):
@@ -103,10 +107,12 @@ def drop_parts(dataset: Path, parents: Collection[str]) -> int:
     names = pa.array(sorted(parents), pa.string())  # typed, for none of them as well
     for path in _tables(dataset, NAMES):
         groups = stored_groups(path, SUBGRAPHS)
-        kept = [each.filter(~pc.field("parent_id").isin(names)) for each in groups]
-        dropped = sum(each.num_rows for each in groups) - sum(each.num_rows for each in kept)
+        remaining = [group.filter(~pc.field("parent_id").isin(names)) for group in groups]
+        dropped = sum(group.num_rows for group in groups) - sum(
+            group.num_rows for group in remaining
+        )
         if dropped:
-            write_arrow(kept, path, SUBGRAPHS)
+            write_arrow(remaining, path, SUBGRAPHS)
         num_dropped += dropped
     return num_dropped
 
@@ -150,8 +156,8 @@ def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> 
         print(_transform(dataset, names, place, jobs).summary(), flush=True)
     for name in names:
         _put(place / name, dataset / name)
-        for method, found in measure_coverage(dataset / name, num_ops).items():
-            print(f"{name}, by {method}: {found}", flush=True)
+        for method, coverage in measure_coverage(dataset / name, num_ops).items():
+            print(f"{name}, by {method}: {coverage}", flush=True)
     write_readme(dataset)
     size = sum(path.stat().st_size for path in _tables(dataset, NAMES))
     print(f"{counted(len(names), 'table')}; all tables of subgraphs take {size} bytes")
@@ -198,15 +204,15 @@ def write_coverage(dataset: Path, path: Path) -> None:
     for name in NAMES:
         files = sorted((dataset / name).glob("*.parquet"))
         size = f"{sum(file.stat().st_size for file in files) / 1e6:.1f} MB"
-        for method, found in measure_coverage(dataset / name, num_ops).items() if files else ():
+        for method, coverage in measure_coverage(dataset / name, num_ops).items() if files else ():
             cells = [
                 f"`{name}`",
                 f"`{method}`",
-                f"{found.num_rows:,}",
-                f"{found.num_occurrences:,}",
-                f"{found.num_covered / num_ops:.1%}",
-                f"{found.num_in_several_splits:,}",
-                f"{found.num_without_statistics:,}",
+                f"{coverage.num_rows:,}",
+                f"{coverage.num_occurrences:,}",
+                f"{coverage.num_covered / num_ops:.1%}",
+                f"{coverage.num_in_several_splits:,}",
+                f"{coverage.num_without_statistics:,}",
                 size,
             ]
             lines.append("| " + " | ".join(cells) + " |")

@@ -30,12 +30,12 @@ def ship(pool: Path, out: Path) -> str:
         DatasetNotFoundError: the pool has no tasks or records.
         GraphNetError: a row of it cannot be read, or the tables take more than `MAX_BYTES`.
     """
-    found = read_records(pool)
-    if found.skipped:
-        raise GraphNetError(f"`{pool}` is not fit to be shipped: {found.skipped_text}.")
-    rows = sorted(found.measurements, key=lambda row: (row.task_id, row.run_id, row.trial))
+    records = read_records(pool)
+    if records.skipped:
+        raise GraphNetError(f"`{pool}` is not fit to be shipped: {records.skipped_text}.")
+    rows = sorted(records.measurements, key=lambda row: (row.task_id, row.run_id, row.trial))
     measured = {row.task_id for row in rows}
-    tasks = [task for key, task in found.tasks.items() if key in measured]
+    tasks = [task for key, task in records.tasks.items() if key in measured]
     names = (TUNING_TASKS.name, TUNING_RECORDS.name)
     with tempfile.TemporaryDirectory(dir=out, prefix=".tuning-") as folder:
         staged = Path(folder)
@@ -51,8 +51,10 @@ def ship(pool: Path, out: Path) -> str:
             (staged / name).replace(out / name)
     write_readme(out)
     statuses = Counter(str(row.status) for row in rows)
-    told = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
-    return f"{counted(len(rows), 'record')} of {counted(len(tasks), 'task')} ({told}), {size} bytes"
+    counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    return (
+        f"{counted(len(rows), 'record')} of {counted(len(tasks), 'task')} ({counts}), {size} bytes"
+    )
 
 
 def provenance(out: Path) -> str:
@@ -65,7 +67,7 @@ def provenance(out: Path) -> str:
     families = Counter(row["family"] for row in tasks)
     machines = sorted({f"{row['mcpu']} ({row['num_threads']} threads)" for row in rows})
     versions = sorted(
-        {f"{each['name']} {each['version']}" for row in rows for each in row["tool_versions"] or ()}
+        {f"{tool['name']} {tool['version']}" for row in rows for tool in row["tool_versions"] or ()}
     )
     days = sorted({row["created_at"].date().isoformat() for row in rows if row["created_at"]})
     statuses = Counter(row["status"] for row in rows)

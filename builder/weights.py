@@ -61,12 +61,20 @@ def read_weights(row: Path) -> dict[str, Sequence[float]]:
 def with_weights(row: Mapping[str, Any], weights: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """Return a row with measured statistics of its weights, and with where they come from."""
     inputs = []
-    for each in row["inputs"]:
-        figures = weights.get(each["source_name"]) if each["role"] == "parameter" else None
-        if figures is not None and not each["is_measured"]:
+    for graph_input in row["inputs"]:
+        figures = (
+            weights.get(graph_input["source_name"]) if graph_input["role"] == "parameter" else None
+        )
+        if figures is not None and not graph_input["is_measured"]:
             names = ("mean", "std", "min", "max")
-            each = {**each, **dict(zip(names, figures, strict=True)), "is_measured": True}
-        inputs.append(each)
-    is_drawn = any(each["role"] == "parameter" and each["is_measured"] for each in inputs)
+            graph_input = {
+                **graph_input,
+                **dict(zip(names, figures, strict=True)),
+                "is_measured": True,
+            }
+        inputs.append(graph_input)
+    is_drawn = any(
+        graph_input["role"] == "parameter" and graph_input["is_measured"] for graph_input in inputs
+    )
     origin = INITIALISED if is_drawn else row.get("weights_origin")
     return {**row, "inputs": inputs, "weights_origin": origin}

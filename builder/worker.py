@@ -132,10 +132,12 @@ def _run(payload: dict[str, Any], reporter: Reporter) -> None:
     reporter.enter("capture")
     samples, model = _with_retries(entry, model)
     reporter.enter("write")
-    made = {"model_source_hash": model_source_hash(model)}
-    rows = [sample_to_row(each, {**derived_columns(each), **made}) for each in samples]
+    columns = {"model_source_hash": model_source_hash(model)}
+    rows = [sample_to_row(sample, {**derived_columns(sample), **columns}) for sample in samples]
     write_table(rows, Path(payload["out"]))
-    reporter.send({"num_graphs": len(samples), "num_ops": sum(each.num_ops for each in samples)})
+    reporter.send(
+        {"num_graphs": len(samples), "num_ops": sum(sample.num_ops for sample in samples)}
+    )
 
 
 def _audit(payload: dict[str, Any], reporter: Reporter) -> None:
@@ -166,13 +168,13 @@ def _measure(payload: dict[str, Any], reporter: Reporter) -> None:
     """Write the statistics of weights as the model's initialisers draw them, by name, as JSON."""
     model = build_model(parse_line(payload["line"]), is_measured=True)
     reporter.enter("write")
-    found = {}
+    lines = {}
     for path, parameter in model.named_parameters():
         drawn = initial_statistics(parameter) if parameter.is_meta else measure(parameter)
         if drawn is not None and drawn.is_measured and drawn.std:
             figures = (drawn.mean, drawn.std, drawn.min, drawn.max)
-            found[source_name(path, "parameter")] = figures
-    Path(payload["out"]).write_text(json.dumps(found, sort_keys=True))
+            lines[source_name(path, "parameter")] = figures
+    Path(payload["out"]).write_text(json.dumps(lines, sort_keys=True))
 
 
 def _with_retries(entry: Entry, model: torch.nn.Module) -> tuple[list[Sample], torch.nn.Module]:
@@ -185,7 +187,7 @@ def _with_retries(entry: Entry, model: torch.nn.Module) -> tuple[list[Sample], t
             # Fake weights make fake results: what branches on one may branch on a real one.
             if (
                 is_data_dependent(error)
-                and any(each.is_meta for each in model.parameters())
+                and any(parameter.is_meta for parameter in model.parameters())
                 and weigh(model) <= MAX_WEIGHT_BYTES
             ):
                 make = functools.partial(build_model, entry, with_weights=True)

@@ -23,5 +23,5 @@ def build(entry: Entry) -> torch.nn.Module:
     """Return a model of the named class with its default arguments, overridden."""
     declare_operators()
     diffusers = optional("diffusers")
-    found = model_class(diffusers, entry.builder, entry, diffusers.ModelMixin)
-    return found(**entry.overrides)
+    model_type = model_class(diffusers, entry.builder, entry, diffusers.ModelMixin)
+    return model_type(**entry.overrides)

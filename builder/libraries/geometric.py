@@ -15,5 +15,5 @@ def preload() -> None:
 
 def build(entry: Entry) -> torch.nn.Module:
     """Return a model of the named class, or of a convolution with that name."""
-    found = model_class(optional("torch_geometric.nn"), entry.builder, entry)
-    return found(**entry.overrides)
+    model_type = model_class(optional("torch_geometric.nn"), entry.builder, entry)
+    return model_type(**entry.overrides)

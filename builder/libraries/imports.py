@@ -53,13 +53,13 @@ def submodule(package: Optional, name: str) -> Any:
     Raises:
         GraphNetError: the library has no such module.
     """
-    found, path = optional(package), str(package)
+    module, path = optional(package), str(package)
     for part in name.split("."):
-        if part not in modules_in(found):
+        if part not in modules_in(module):
             raise GraphNetError(f"`{package}` has no module `{name}`.")
         path = f"{path}.{part}"
-        found = importlib.import_module(path)
-    return found
+        module = importlib.import_module(path)
+    return module
 
 
 def modules_in(package: Any) -> set[str]:
@@ -75,7 +75,7 @@ def model_class(
     Raises:
         CatalogError: there is none, or it is not one of `base`.
     """
-    found = getattr(module, name, None)
-    if not isinstance(found, type) or not issubclass(found, base):
+    model_type = getattr(module, name, None)
+    if not isinstance(model_type, type) or not issubclass(model_type, base):
         raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
-    return found
+    return model_type

@@ -62,10 +62,10 @@ def build(entry: Entry) -> torch.nn.Module:
 def _found(package: Optional, builder: str) -> Any:
     """Return what a dotted name means: modules first, then attributes; None if there is none."""
     module, *names = builder.split(".")
-    found = submodule(package, module)
-    while names and names[0] in modules_in(found):
+    candidate = submodule(package, module)
+    while names and names[0] in modules_in(candidate):
         module = f"{module}.{names.pop(0)}"
-        found = submodule(package, module)
+        candidate = submodule(package, module)
     for name in names:
-        found = getattr(found, name, None)
-    return found
+        candidate = getattr(candidate, name, None)
+    return candidate

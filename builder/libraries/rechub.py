@@ -40,14 +40,14 @@ class Fields(torch.nn.Module):
 def build(entry: Entry) -> torch.nn.Module:
     """Return the named model with features made of the tuples in its arguments."""
     room, _, name = entry.builder.partition(".")
-    found = model_class(submodule(PACKAGE, room), name, entry)
-    return Fields(found(**{key: _made(value) for key, value in entry.overrides.items()}))
+    model_type = model_class(submodule(PACKAGE, room), name, entry)
+    return Fields(model_type(**{key: _made(value) for key, value in entry.overrides.items()}))
 
 
 def _made(value: Any) -> Any:
     """Return a value in which features stand in place of tuples."""
     if isinstance(value, list):
-        return [_made(each) for each in value]
+        return [_made(item) for item in value]
     if not isinstance(value, tuple):
         return value
     features = submodule("torch_rechub.basic", "features")

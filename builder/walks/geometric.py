@@ -62,33 +62,33 @@ def walk() -> Iterator[str]:
             called = list(dict.fromkeys([*called, "edge_attr"]))
         if not called or not (set(needed) <= ARGUMENTS.keys() and set(called) <= INPUTS.keys()):
             continue
-        given = " ".join(f"{argument}={ARGUMENTS[argument]}" for argument in needed)
+        line_overrides = " ".join(f"{argument}={ARGUMENTS[argument]}" for argument in needed)
         inputs = " ".join(f"{argument}={INPUTS[argument]}" for argument in called)
         if override is not None:
-            given, inputs = override.overrides or given, override.inputs or inputs
-        yield _line(name, given, inputs)
+            line_overrides, inputs = override.overrides or line_overrides, override.inputs or inputs
+        yield _line(name, line_overrides, inputs)
         if override is None:
             width = WIDTH_AT_CORA.get(name, CLASSES)
-            yield _line(name, *at_cora(given, inputs, width), ending="-cora", tags="")
+            yield _line(name, *at_cora(line_overrides, inputs, width), ending="-cora", tags="")
 
 
-def at_cora(given: str, inputs: str, width: int = CLASSES) -> tuple[str, str]:
+def at_cora(overrides: str, inputs: str, width: int = CLASSES) -> tuple[str, str]:
     """Return the arguments and inputs of a small entry at the size of Cora.
 
     >>> at_cora("in_channels=32 out_channels=32 K=3", "x=normal(100,32) edge_index=ids(2,400; 100)")
     ('in_channels=1433 out_channels=7 K=3', 'x=normal(2708,1433) edge_index=ids(2,10556; 2708)')
     """
     nodes, edges, words = CORA
-    given = re.sub(rf"\bout_channels={CHANNELS}\b", f"out_channels={width}", given)
-    given = re.sub(rf"\b(in_channels|channels)={CHANNELS}\b", rf"\1={words}", given)
+    overrides = re.sub(rf"\bout_channels={CHANNELS}\b", f"out_channels={width}", overrides)
+    overrides = re.sub(rf"\b(in_channels|channels)={CHANNELS}\b", rf"\1={words}", overrides)
     sizes = {NODES: nodes, EDGES: edges, CHANNELS: words}
-    found = re.sub(r"\d+(?![\w(=])", lambda size: str(sizes.get(int(size[0]), size[0])), inputs)
-    return given, found
+    changed = re.sub(r"\d+(?![\w(=])", lambda size: str(sizes.get(int(size[0]), size[0])), inputs)
+    return overrides, changed
 
 
-def _line(name: str, given: str, inputs: str, *, ending: str = "", tags: str = "small") -> str:
+def _line(name: str, overrides: str, inputs: str, *, ending: str = "", tags: str = "small") -> str:
     fields = (
-        f"torch_geometric/{name}{ending}", "scientific", "torch_geometric", name, given, inputs,
+        f"torch_geometric/{name}{ending}", "scientific", "torch_geometric", name, overrides, inputs,
         "float32", "eval", "", tags,
     )  # fmt: skip
     return " | ".join(fields)

@@ -42,14 +42,14 @@ def read_overrides(source: str) -> Overrides:
         CatalogError: a line does not follow the format, or a model stands there twice.
     """
     path = WALKS / f"{source}.txt"
-    found: dict[str, Override] = {}
+    overrides: dict[str, Override] = {}
     for number, line in enumerate(path.read_text().splitlines() if path.is_file() else (), 1):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip() for field in line.split("|")]
         if len(fields) != 4 or not fields[0] or not fields[3]:
             raise CatalogError(f"{path}:{number} is not `model | overrides | inputs | reason`.")
-        if fields[0] in found:
+        if fields[0] in overrides:
             raise CatalogError(f"`{path}` holds two lines for `{fields[0]}`. Join them.")
-        found[fields[0]] = Override(*fields[1:])
-    return found
+        overrides[fields[0]] = Override(*fields[1:])
+    return overrides

@@ -71,6 +71,6 @@ def size_of(name: str) -> tuple[int, int]:
     for pattern, size in SIZES:
         if re.search(pattern, name):
             return size
-    said = _SIDE.search(name)
-    side = int(said[1]) if said else SIZE
+    match = _SIDE.search(name)
+    side = int(match[1]) if match else SIZE
     return side, side

@@ -84,8 +84,8 @@ def _picture(module: ModuleType, factory: Any) -> str:
         value for value in vars(module).values()
         if inspect.isclass(value) and value.__module__ == module.__name__
     ]  # fmt: skip
-    for made in (factory, *networks):
-        parameter = inspect.signature(made).parameters.get("in_size")
+    for function in (factory, *networks):
+        parameter = inspect.signature(function).parameters.get("in_size")
         if parameter is not None and parameter.default is not parameter.empty:
             height, width = parameter.default
             return f"normal(1,3,{height},{width})"

@@ -135,11 +135,11 @@ def _line(builder: str, arguments: Mapping[str, Any]) -> str:
     # Embeddings turn numbers into float32 themselves, and the batch is one of training anyway.
     workload = dataclasses.replace(workload_of(name), batch=1, dtype="float32")
     fields = dict(_fields(list(arguments.values())))
-    given = " ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
+    overrides = " ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
     calls = " ".join(f"{field}={text}" for field, text in fields.items())
     dynamic = " ".join(f"{field}.0" for field in fields) if workload.is_dynamic else ""
     columns = (
-        f"{name}{workload.suffix}", "other", "torch_rechub", builder, given, calls, "float32",
+        f"{name}{workload.suffix}", "other", "torch_rechub", builder, overrides, calls, "float32",
         workload.mode, dynamic, "",
     )  # fmt: skip
     return " | ".join(columns)

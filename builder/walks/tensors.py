@@ -88,8 +88,8 @@ def _low_ids(config: Any) -> str:
 
 
 def _vocabulary(config: Any) -> int:
-    for each in (_text_config(config), config, *_parts(config)):
-        vocabulary = getattr(each, "vocab_size", None)
+    for part in (_text_config(config), config, *_parts(config)):
+        vocabulary = getattr(part, "vocab_size", None)
         if isinstance(vocabulary, int) and vocabulary > 1:
             return vocabulary
     return 1000
@@ -103,7 +103,7 @@ def _text_config(config: Any) -> Any:
 
 
 def _has_vocabulary(config: Any) -> bool:
-    return any(isinstance(getattr(each, "vocab_size", None), int) for each in _parts(config))
+    return any(isinstance(getattr(part, "vocab_size", None), int) for part in _parts(config))
 
 
 def _pixels(class_name: str, config: Any) -> str:
@@ -143,9 +143,9 @@ def _features(config: Any) -> str:
 
 
 def _first(config: Any, names: tuple[str, ...], default: Any) -> Any:
-    for each in _parts(config):
+    for part in _parts(config):
         for name in names:
-            value = getattr(each, name, None)
+            value = getattr(part, name, None)
             if value and not isinstance(value, bool | dict | str):
                 return value
     return default

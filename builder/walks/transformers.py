@@ -62,35 +62,42 @@ def walk() -> Iterator[str]:
     preload()
     overrides = read_overrides("transformers")
     walked = list(_classes(overrides))
-    entries = [(each, *_describe(each, _override(each, overrides))) for each in walked]
+    entries = [(model, *_describe(model, _override(model, overrides))) for model in walked]
     entries = [entry for entry in entries if entry[2]]
-    for each, given, inputs in entries:
-        yield _line(each, given, inputs, workload_of(each.name, is_language_model=_has_steps(each)))
-    for each, given, inputs in entries:
-        cache = next((name for name in CACHES if name in each.parameters), None)
-        if cache and _has_steps(each) and inputs.keys() <= {"input_ids", "attention_mask"}:
-            if hasattr(each.config, "is_decoder"):
-                given = f"{given} is_decoder=True"
-            context = _context(each.name, positions_of(each.config))
+    for model, line_overrides, inputs in entries:
+        yield _line(
+            model,
+            line_overrides,
+            inputs,
+            workload_of(model.name, is_language_model=_has_steps(model)),
+        )
+    for model, line_overrides, inputs in entries:
+        cache = next((name for name in CACHES if name in model.parameters), None)
+        if cache and _has_steps(model) and inputs.keys() <= {"input_ids", "attention_mask"}:
+            if hasattr(model.config, "is_decoder"):
+                line_overrides = f"{line_overrides} is_decoder=True"
+            context = _context(model.name, positions_of(model.config))
             step = _step(context, inputs) | {cache: f"cache(1,{context})"}
-            workload = workload_of(f"{each.name}-decode", is_language_model=True)
+            workload = workload_of(f"{model.name}-decode", is_language_model=True)
             if workload.mode == "train":  # steps are taken by what is trained
                 workload = Workload()
-            yield _line(each, given, step, workload, "-decode")
+            yield _line(model, line_overrides, step, workload, "-decode")
     bases = [entry for entry in entries if "MODEL_MAPPING_NAMES" in entry[0].mappings]
-    for each, given, inputs in bases:
-        language = _has_steps(each)
-        taken = _line(each, given, inputs, workload_of(each.name, is_language_model=language))
-        for workload in (workload_of(f"{each.name}-variant"), Workload(8, mode="train")):
-            line = _line(each, given, inputs, workload)
-            if line.partition(" ")[0] != taken.partition(" ")[0]:
+    for model, line_overrides, inputs in bases:
+        language = _has_steps(model)
+        vision = _line(
+            model, line_overrides, inputs, workload_of(model.name, is_language_model=language)
+        )
+        for workload in (workload_of(f"{model.name}-variant"), Workload(8, mode="train")):
+            line = _line(model, line_overrides, inputs, workload)
+            if line.partition(" ")[0] != vision.partition(" ")[0]:
                 yield line
                 break
-    for each, given, inputs in entries:
-        yield from _larger(each, given, inputs)
+    for model, line_overrides, inputs in entries:
+        yield from _larger(model, line_overrides, inputs)
 
 
-def _larger(walked: Walked, given: str, inputs: dict[str, str]) -> Iterator[str]:
+def _larger(walked: Walked, line_overrides: str, inputs: dict[str, str]) -> Iterator[str]:
     """Yield the other published sizes of a model of pictures, each under two workloads."""
     if _task(walked, inputs) != "cv":
         return
@@ -102,7 +109,7 @@ def _larger(walked: Walked, given: str, inputs: dict[str, str]) -> Iterator[str]
             for line in [
                 _line(
                     walked,
-                    f"{given} {size.overrides}",
+                    f"{line_overrides} {size.overrides}",
                     inputs,
                     workload_of(f"{name}{ending}"),
                     f"-{size.name}",
@@ -120,18 +127,20 @@ def _context(name: str, positions: int | None = None) -> int:
     >>> [_context("BertLMHeadModel", positions) for positions in (4096, 515, 514, 512)]
     [512, 512, 256, 256]
     """
-    held = [
-        each for each in CONTEXTS if positions is None or positions < 4 or each + 2 < positions
+    contexts = [
+        context
+        for context in CONTEXTS
+        if positions is None or positions < 4 or context + 2 < positions
     ] or [CONTEXTS[0]]
-    return min(CONTEXTS[zlib.crc32(name.encode()) % len(CONTEXTS)], max(held))
+    return min(CONTEXTS[zlib.crc32(name.encode()) % len(CONTEXTS)], max(contexts))
 
 
 def _step(context: int, inputs: dict[str, str]) -> dict[str, str]:
     """Return the inputs of one token more: a mask is as long as the cache and the token."""
     lengths = {"input_ids": 1, "attention_mask": context + 1}
     return {
-        each: re.sub(r"\A(\w+\(\d+),\d+", rf"\1,{lengths[each]}", text)
-        for each, text in inputs.items()
+        name: re.sub(r"\A(\w+\(\d+),\d+", rf"\1,{lengths[name]}", text)
+        for name, text in inputs.items()
     }
 
 
@@ -139,13 +148,13 @@ def _classes(overrides: Overrides) -> Iterator[Walked]:
     import transformers
     from transformers.models.auto import modeling_auto
 
-    found: dict[str, dict[str, list[str]]] = {}
+    sizes: dict[str, dict[str, list[str]]] = {}
     for mapping in sorted(vars(modeling_auto)):
         if mapping.startswith("MODEL_") and mapping.endswith("MAPPING_NAMES"):
             for model_type, names in getattr(modeling_auto, mapping).items():
                 for name in [names] if isinstance(names, str) else names:
-                    found.setdefault(name, {}).setdefault(mapping, []).append(model_type)
-    for name in sorted(found):
+                    sizes.setdefault(name, {}).setdefault(mapping, []).append(model_type)
+    for name in sorted(sizes):
         if name in overrides and overrides[name].is_left_out:
             continue
         try:
@@ -157,7 +166,7 @@ def _classes(overrides: Overrides) -> Iterator[Walked]:
             continue
         yield Walked(
             name,
-            tuple(found[name]),
+            tuple(sizes[name]),
             config.model_type,
             frozenset(signature.parameters),
             frozenset(_required(signature)),
@@ -183,15 +192,15 @@ def _describe(walked: Walked, override: Override) -> tuple[str, dict[str, str]]:
     """Return the overrides and the inputs of a class's entry; no inputs if it has no entry."""
     if override.is_left_out:
         return "", {}
-    given = override.overrides
+    line_overrides = override.overrides
     if override.inputs:
         pairs = (part.partition("=") for part in _split(override.inputs))
         positions = positions_of(walked.config)
         tokens = tokens_of(walked.name, positions, is_language_model=_has_steps(walked))
-        return given, lengthened({name: text for name, _, text in pairs}, tokens)
+        return line_overrides, lengthened({name: text for name, _, text in pairs}, tokens)
     if any(getattr(walked.config, name, None) is not None for name in _IMAGE_TOKENS):
-        return given, _of_text(walked)  # how many tokens a picture takes, no config tells
-    return given, inputs_of(
+        return line_overrides, _of_text(walked)  # how many tokens a picture takes, no config tells
+    return line_overrides, inputs_of(
         walked.parameters, walked.required, walked.main, walked.name, walked.config
     )
 
@@ -200,19 +209,21 @@ def _of_text(walked: Walked) -> dict[str, str]:
     """Return the inputs of a model of several kinds of data that is called with text alone."""
     inputs = inputs_of(walked.parameters, walked.required, walked.main, walked.name, walked.config)
     is_text = walked.main == "input_ids"
-    kept = ("input_ids", "decoder_input_ids")
-    return {name: inputs[name] for name in kept if is_text and name in inputs}
+    names = ("input_ids", "decoder_input_ids")
+    return {name: inputs[name] for name in names if is_text and name in inputs}
 
 
 def _has_experts(config: Any) -> bool:
     return any(
-        isinstance(vars(each).get(name), int) for each in configs(config) for name in EXPERTS
+        isinstance(vars(subconfig).get(name), int)
+        for subconfig in configs(config)
+        for name in EXPERTS
     )
 
 
-def _gives_experts(given: str) -> bool:
+def _gives_experts(line_overrides: str) -> bool:
     """Tell whether the overrides give experts to a config whose default has none."""
-    return any(f"{name}=" in given for name in EXPERTS)
+    return any(f"{name}=" in line_overrides for name in EXPERTS)
 
 
 def _split(text: str) -> list[str]:
@@ -257,13 +268,13 @@ def _padding(walked: Walked) -> str:
 
 
 def _line(
-    walked: Walked, given: str, inputs: dict[str, str], workload: Workload, step: str = ""
+    walked: Walked, line_overrides: str, inputs: dict[str, str], workload: Workload, step: str = ""
 ) -> str:
     if workload.mode == "train" and hasattr(walked.config, "apply_spec_augment"):
-        given = f"{given} apply_spec_augment=False"
+        line_overrides = f"{line_overrides} apply_spec_augment=False"
     if workload.batch != 1 or workload.is_dynamic:
-        given = f"{given} {_padding(walked)}"
-    if _has_experts(walked.config) or _gives_experts(given):
+        line_overrides = f"{line_overrides} {_padding(walked)}"
+    if _has_experts(walked.config) or _gives_experts(line_overrides):
         # Grouped matrix products take nothing else on CPUs.
         workload = dataclasses.replace(workload, dtype="bfloat16")
     inputs = batched(inputs, workload.batch)
@@ -271,7 +282,7 @@ def _line(
     calls = " ".join(f"{name}={text}" for name, text in inputs.items())
     fields = (
         f"transformers/{walked.name}{step}{workload.suffix}", _task(walked, inputs), "transformers",
-        walked.name, given.strip(), calls, workload.dtype, workload.mode, dynamic, "",
+        walked.name, line_overrides.strip(), calls, workload.dtype, workload.mode, dynamic, "",
     )  # fmt: skip
     return " | ".join(fields)
 

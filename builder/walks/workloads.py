@@ -85,8 +85,10 @@ def tokens_of(name: str, positions: int | None, *, is_language_model: bool = Fal
         return positions
     lengths = _LONG["decoder" if is_language_model else "encoder"]
     wanted = lengths[zlib.crc32(name.encode()) // 7 % len(lengths)]
-    held = wanted if positions is None or positions < 4 else positions * 3 // 4
-    return max((length for length in TOKENS if length <= min(wanted, held)), default=TOKENS[0])
+    num_cached = wanted if positions is None or positions < 4 else positions * 3 // 4
+    return max(
+        (length for length in TOKENS if length <= min(wanted, num_cached)), default=TOKENS[0]
+    )
 
 
 def batched(inputs: Mapping[str, str], batch: int) -> dict[str, str]:
@@ -120,7 +122,7 @@ def lengthened(inputs: Mapping[str, str], tokens: int) -> dict[str, str]:
 
 
 def vision_line(
-    name: str, library: str, builder: str, given: str, inputs: Mapping[str, str]
+    name: str, library: str, builder: str, line_overrides: str, inputs: Mapping[str, str]
 ) -> str:
     """Return the catalog line of a model of pictures, whose arguments come by position.
 
@@ -129,10 +131,10 @@ def vision_line(
     """
     workload = workload_of(name)
     inputs = batched(inputs, workload.batch)
-    calls = " ".join(f"{each}={text}" for each, text in inputs.items())
-    dynamic = " ".join(f"{each}.0" for each in inputs) if workload.is_dynamic else ""
+    calls = " ".join(f"{argument}={text}" for argument, text in inputs.items())
+    dynamic = " ".join(f"{argument}.0" for argument in inputs) if workload.is_dynamic else ""
     fields = (
-        f"{name}{workload.suffix}", "cv", library, builder, given, calls,
+        f"{name}{workload.suffix}", "cv", library, builder, line_overrides, calls,
         workload.dtype, workload.mode, dynamic, "",
     )  # fmt: skip
     return " | ".join(fields)

@@ -9,9 +9,9 @@ from ..sample import Input
 from ..sample.vocabulary import WEIGHT_ROLES
 
 
-def is_weight(each: Input) -> bool:
+def is_weight(graph_input: Input) -> bool:
     """Return whether an input is a parameter, a buffer or a traced constant of the model."""
-    return each.role in WEIGHT_ROLES
+    return graph_input.role in WEIGHT_ROLES
 
 
 def check_choice(option: str, value: Any, accepted: tuple[str, ...]) -> None:

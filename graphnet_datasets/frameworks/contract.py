@@ -76,7 +76,7 @@ class Framework:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the framework is installed, determined without importing it."""
+        """True if the framework is installed; it is not imported."""
         return importlib.util.find_spec(self.imported_as) is not None
 
     def versions(self) -> dict[str, str]:

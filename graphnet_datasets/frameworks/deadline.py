@@ -34,26 +34,26 @@ class Deadline:
         """The remaining seconds."""
         return max(0.0, self._end - time.monotonic())
 
-    def check(self, what: str) -> None:
+    def check(self, phase: str) -> None:
         """Raise if the deadline has passed.
 
         Raises:
-            TimeLimitError: the deadline has passed; the message begins with `what`.
+            TimeLimitError: the deadline has passed; the message begins with `phase`.
         """
         if time.monotonic() >= self._end:
             raise TimeLimitError(
-                f"{what} takes longer than `time_limit_s` of {self.limit_s:g} s. Raise it, or "
+                f"{phase} takes longer than `time_limit_s` of {self.limit_s:g} s. Raise it, or "
                 "skip the sample."
             )
 
 
 @contextlib.contextmanager
-def drawing_until(deadline: Deadline, what: str) -> Iterator[None]:
+def drawing_until(deadline: Deadline, phase: str) -> Iterator[None]:
     """Interrupt random number generation in the block at the deadline, even within a single large
     tensor.
 
     Raises:
-        TimeLimitError: the deadline has passed; the message begins with `what`.
+        TimeLimitError: the deadline has passed; the message begins with `phase`.
     """
-    with interrupted_by(lambda: deadline.check(what)):
+    with interrupted_by(lambda: deadline.check(phase)):
         yield

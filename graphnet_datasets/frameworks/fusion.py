@@ -59,7 +59,7 @@ def find_fused(
     >>> [each.ops for each in find_fused(sample).kernels]
     [(0,), (1, 2)]
     """
-    fusion: Any = module(sample.framework, "fusion", "Asking its compiler what it fuses")
+    fusion: Any = module(sample.framework, "fusion", "Finding fused operators")
     return fusion.find_fused(
         sample, device=device, allow_unchecked_operators=allow_unchecked_operators
     )

@@ -135,11 +135,10 @@ def choose_inputs(sample: Sample, of: Of) -> frozenset[int]:
     if of == "all" or (of == "auto" and not (is_whole and chosen)):
         chosen = chosen | candidates["input"]
     if not chosen:
-        what = "parameters" if of == "parameters" else "inputs or parameters"
+        sources = "parameters" if of == "parameters" else "inputs or parameters"
         raise GradientError(
-            f"`{sample.id}` has no {what} of floating-point numbers, of which a gradient could be "
-            "computed.",
-            reason=f"it has no {what} of floating-point numbers",
+            f"`{sample.id}` has no floating-point {sources} to differentiate.",
+            reason=f"it has no {sources} of floating-point numbers",
         )
     return frozenset(chosen)
 

@@ -121,7 +121,7 @@ class _Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the job is still running."""
+        """True if the job is still running."""
         return not self._outcome.done()
 
     def call(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:

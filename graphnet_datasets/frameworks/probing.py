@@ -22,14 +22,14 @@ class Outcome:
     """The result of an operator at one point: tensors or a Python number.
 
     `unknown` results would require a run. `failed` is a call that the framework rejects, with the
-    reason in `error`. `held` is framework-specific.
+    reason in `error`. `result` is the framework's own object.
     """
 
     kind: Kind
     values: tuple[Value, ...] = ()
     number: bool | int | float | None = None
     error: str = ""
-    held: Any = dataclasses.field(default=None, repr=False, compare=False)
+    result: Any = dataclasses.field(default=None, repr=False, compare=False)
 
 
 class Prober(Protocol):

@@ -44,7 +44,7 @@ class Region:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
-    """Observed statistics of a tensor, and its elements if they affect what the graph computes."""
+    """Observed statistics of a tensor, and its elements if the results depend on their values."""
 
     statistics: Statistics | None
     data: bytes | None = dataclasses.field(default=None, repr=False)

@@ -48,8 +48,8 @@ class Runtime(Protocol):
     def watch(self, module: Any) -> Mapping[str, Any]:
         """Return, by name, the state that affects how eager runs besides its inputs and weights.
 
-        Examples are hooks, the functions that eager calls, and dispatch modes: what a candidate
-        could modify to observe eager or to slow it down.
+        Examples are hooks, the functions that eager calls, and dispatch modes. A candidate could
+        modify these to observe eager or to slow it down.
         """
         ...
 

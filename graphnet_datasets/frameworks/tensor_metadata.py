@@ -96,16 +96,16 @@ def parse_tensor_metadata(text: str, file: str = "weight_meta.py") -> dict[str, 
     while position < len(text):
         item = match(text, position)
         if item is None:
-            found = text[position : position + 60].partition("\n")[0]
+            excerpt = text[position : position + 60].partition("\n")[0]
             raise _error(
                 file,
                 _line_of(text, position),
-                f"`{found}` is neither the head of a class nor an attribute with a literal",
+                f"`{excerpt}` is neither the head of a class nor an attribute with a literal",
             )
         key = item["key"]
         if key is not None:
             if fields is None or key not in _KEYS or key in fields:
-                problem = "stands outside a class" if fields is None else "is unknown or repeated"
+                problem = "is outside a class" if fields is None else "is unknown or repeated"
                 raise _error(file, _line_of(text, position), f"the attribute `{key}` {problem}")
             fields[key] = (item["value"], position)
         elif item["title"] is not None:
@@ -215,7 +215,7 @@ class _Reader:
         plain = value.rstrip("] \n").rstrip(",") + "]"
         elements = parse_json(plain)
         if elements is None:
-            plain = _SPECIAL.sub(lambda found: _PLAIN[(found[1] or found[0]).lstrip("+")], plain)
+            plain = _SPECIAL.sub(lambda match: _PLAIN[(match[1] or match[0]).lstrip("+")], plain)
             elements = parse_json(plain)
         if type(elements) is not list or not _PLAIN_TYPES.issuperset(map(type, elements)):
             raise self._error(position, "`data` is not a flat list of numbers")

@@ -129,7 +129,7 @@ def test_anything_else_is_refused_with_its_line(lines: str, line: int, problem: 
     [
         ("import os\n", "line 1: `import os` is neither the head of a class nor an attribute with "
          "a literal"),
-        ('    name = "x"\n', "line 1: the attribute `name` stands outside a class"),
+        ('    name = "x"\n', "line 1: the attribute `name` is outside a class"),
         (HEAD.replace("float32", "float7") + "    shape = [1]\n", "line 3: `float7` is not a known "
          "dtype"),
         (HEAD.replace("float32", "int32") + "    shape = [1]\n    data = [0.5]\n", "line 5: `data` "

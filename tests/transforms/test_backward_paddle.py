@@ -74,7 +74,11 @@ def test_operators_of_gradients_are_unchecked() -> None:
 @pytest.mark.parametrize(
     ("sample", "options", "message"),
     [
-        (CASES["a layer"], {"partition": "min_cut"}, "is cut in two as its autograd does"),
+        (
+            CASES["a layer"],
+            {"partition": "min_cut"},
+            "can only be partitioned as paddle's autograd does",
+        ),
         (
             graph(core("dropout", Ref(0), None, 0.5, False, "upscale_in_train", 0, False)),
             {},

@@ -41,7 +41,9 @@ def calibrate(
         allow_unchecked_operators=allow_unchecked_operators,
     )
     with paddle.no_grad():
-        return calibrate_by(sample, lambda each, seed: _Backend(layer.plan, each, seed), on_end)
+        return calibrate_by(
+            sample, lambda changed, seed: _Backend(layer.plan, changed, seed), on_end
+        )
 
 
 class _Backend(Stepper):

@@ -98,7 +98,7 @@ def _flops(
     sample: Sample,
     op: Op,
     read: Sequence[Value],
-    given: Sequence[Value],
+    operands: Sequence[Value],
     sizes: Mapping[str, int] | None,
 ) -> int:
     name = _name(op)
@@ -106,9 +106,9 @@ def _flops(
     if op.target == GETITEM or name in _VIEWS or formula == "0" or not op.target.startswith(CORE):
         return 0
     shapes = [_shape(sample, value, sizes) for value in read if value.dtype is not None]
-    if not given:
+    if not operands:
         raise _UnknownError
-    result = _shape(sample, given[0], sizes)
+    result = _shape(sample, operands[0], sizes)
     if formula in _FORMULAS:
         return _FORMULAS[formula](op, shapes, result)
     if formula[:-1].isdigit():  # n FLOPs per element of the first argument
@@ -124,7 +124,7 @@ def _bytes_moved(
     sample: Sample,
     op: Op,
     read: Sequence[Value],
-    given: Sequence[Value],
+    operands: Sequence[Value],
     sizes: Mapping[str, int] | None,
 ) -> int:
     name = _name(op)
@@ -140,10 +140,10 @@ def _bytes_moved(
 
     if name in _READS_A_PART:
         table = 1 if name == "embedding" else 0
-        return size([*read[:table], *read[table + 1 :]]) + 2 * size(given)
+        return size([*read[:table], *read[table + 1 :]]) + 2 * size(operands)
     # Results that an operator saves for its gradient have no shape if they are unused.
     return size(read) + size(
-        [*given[:1], *(result for result in given[1:] if result.shape is not None)]
+        [*operands[:1], *(result for result in operands[1:] if result.shape is not None)]
     )
 
 

@@ -109,16 +109,16 @@ def _check_proposals(args: Sequence[Any]) -> None:
             "Expected an overlap threshold and `eta` in [0, 1] and a minimum size in [0, 2**24), "
             f"got {args[7]}, {args[9]} and {args[8]}."
         )
-    known = [other_shape for other_shape in others if other_shape is not None]
-    if shape is None or len(known) < len(others):
+    known_shapes = [other_shape for other_shape in others if other_shape is not None]
+    if shape is None or len(known_shapes) < len(others):
         return
     if len(shape) != 4 or 0 in shape:
         raise _refuse(args)
     count, kinds, height, width = shape
     num_anchors = height * width * kinds
-    if known[0] != (count, 4 * kinds, height, width) or known[1] != (count, 2):
+    if known_shapes[0] != (count, 4 * kinds, height, width) or known_shapes[1] != (count, 2):
         raise _refuse(args)
-    for other_shape in known[2:]:
+    for other_shape in known_shapes[2:]:
         if other_shape not in ((height, width, kinds, 4), (num_anchors, 4)):
             raise _refuse(args)
 

@@ -78,7 +78,7 @@ class Expressions:
                 number = self.expression(operand)
                 if isinstance(number, int | float) and type(number) is not bool:
                     return -number
-                raise self.error(node, "a minus sign stands before what is not a number")
+                raise self.error(node, "a minus sign is allowed only before a number")
             case ast.Tuple(elts=items):
                 return tuple(self.expression(item) for item in items)
             case ast.List(elts=items):
@@ -120,7 +120,7 @@ class Expressions:
             ):
                 if _is_application(apply) and _num_results(fill) == num_names:
                     return call
-                raise self.error(node, "a lambda other than the unpacking of results stands there")
+                raise self.error(node, "lambdas are allowed only to unpack results")
         return None
 
     def _constant(self, node: ast.expr, value: Any) -> Arg:

@@ -61,14 +61,15 @@ def differentiate(
     """
     if partition != "default":
         raise GradientError(
-            "A graph of paddle is cut in two as its autograd does. Leave `partition` out.",
+            "Paddle graphs can only be partitioned as paddle's autograd does. Omit `partition`.",
             reason="graphs of paddle have one partition",
         )
     for position, op in enumerate(sample.ops):
         if draws_random_numbers(op):
             raise GradientError(
-                f"Operator {position} (`{op.target}`) of `{sample.id}` draws random numbers, which "
-                "cannot be told from what it computes with them. Turn it off (`eval`).",
+                f"Operator {position} (`{op.target}`) of `{sample.id}` draws random numbers and "
+                "uses them in the same call, so that its gradient cannot be checked. Disable it "
+                "with `eval()`.",
                 operator=op.target,
                 reason="an operator draws random numbers",
             )
@@ -200,9 +201,9 @@ def _trace(
 
 def _tensors(results: Any) -> list[Any]:
     if isinstance(results, dict):
-        return [each for item in results.values() for each in _tensors(item)]
+        return [tensor for item in results.values() for tensor in _tensors(item)]
     if isinstance(results, list | tuple):
-        return [each for item in results for each in _tensors(item)]
+        return [tensor for item in results for tensor in _tensors(item)]
     return [results] if hasattr(results, "stop_gradient") else []
 
 
@@ -210,8 +211,10 @@ def _dtype(value: Any) -> str:
     return str(value.dtype).rpartition(".")[2].lower()
 
 
-def _at_capture(sample: Sample, each: Input) -> Input:
-    return dataclasses.replace(each, value=Value(each.value.dtype, sample.shape_of(each.value)))
+def _at_capture(sample: Sample, graph_input: Input) -> Input:
+    return dataclasses.replace(
+        graph_input, value=Value(graph_input.value.dtype, sample.shape_of(graph_input.value))
+    )
 
 
 def _sample(
@@ -266,7 +269,7 @@ def _cut(
                     crossing[ref] = None
     saved = list(crossing)
     saved_names = [f"saved_{ref - num_inputs}" for ref in saved]
-    texts = [each.describe(whole) for each in outputs]
+    texts = [output.describe(whole) for output in outputs]
     forward = _part(
         joint, whole, "forward", is_forward, True, {},
         [*refs[:num_forward], *saved], [*texts[:num_forward], *(f"saved {n}" for n in saved_names)],
@@ -298,7 +301,11 @@ def _part(
         if ref < num_inputs
     } | {ref for ref in gives if ref < num_inputs}
     if side:
-        used |= {at for at, each in enumerate(joint.inputs) if each.statistics is not TANGENT}
+        used |= {
+            at
+            for at, graph_input in enumerate(joint.inputs)
+            if graph_input.statistics is not TANGENT
+        }
     input_refs = [*sorted(used), *saved]
     order = [*input_refs, *(num_inputs + at for at in positions)]
     places = {ref: place for place, ref in enumerate(order)}
@@ -314,8 +321,8 @@ def _part(
         (value,) = joint.ops[ref - num_inputs].results or (Value(),)
         if value.dtype is None or value.shape is None:
             raise GradientError(
-                f"What the backward graph of `{whole.id}` needs of the forward one is no tensor of "
-                "known size.",
+                f"The backward graph of `{whole.id}` needs a value of the forward graph that is "
+                "not a tensor of known size.",
                 reason="what the backward graph needs is no tensor of known size",
             )
         inputs.append(Input("input", value, saved[ref]))
@@ -345,7 +352,7 @@ def _check(
     """
     options: dict[str, Any] = {"allow_unchecked_operators": allow_unchecked_operators}
     numbers: dict[str, Any] = make_inputs(sample, seed)
-    wanted = {each.index for each in outputs if each.kind == "gradient"}
+    wanted = {output.index for output in outputs if output.kind == "gradient"}
     names = list(numbers)
     for at, value in enumerate(numbers.values()):
         if isinstance(value, paddle.Tensor):
@@ -415,7 +422,7 @@ def _t_of(actual: Any, expected: Any) -> float:
     if actual.numpy().tobytes() == expected.numpy().tobytes():
         return -math.inf
     kind = "complex128" if dtype.startswith("complex") else "float64"
-    left, right = (each.astype(kind).numpy() for each in (actual, expected))
+    left, right = (tensor.astype(kind).numpy() for tensor in (actual, expected))
     if dtype in ("bool",) or "int" in dtype or not (np.isfinite(left) & np.isfinite(right)).all():
         return math.inf
     difference, size = np.abs(left - right), np.abs(right)

@@ -287,12 +287,12 @@ def _check_one_dtype(args: Sequence[Any]) -> None:
 
 def _check_broadcast(args: Sequence[Any]) -> None:
     shapes = [shape_of(arg) for arg in args if is_tensor(arg)]
-    known = [shape for shape in shapes if shape is not None]
-    if any(0 in shape for shape in known) and len(set(known)) > 1:
+    known_shapes = [shape for shape in shapes if shape is not None]
+    if any(0 in shape for shape in known_shapes) and len(set(known_shapes)) > 1:
         raise MaterializeError("Expected no operand or all operands to be empty.")
-    for sizes in itertools.zip_longest(*map(reversed, known), fillvalue=1):
+    for sizes in itertools.zip_longest(*map(reversed, known_shapes), fillvalue=1):
         if len(set(sizes) - {1}) > 1:
             raise MaterializeError(
                 "Expected operands of broadcastable shapes, got "
-                f"{', '.join(str(list(shape)) for shape in known)}."
+                f"{', '.join(str(list(shape)) for shape in known_shapes)}."
             )

@@ -114,22 +114,23 @@ def _check_index_put(args: Sequence[Any]) -> None:
             check_indices(item)
     if shape is None or value_shape is None or None in shapes:
         return
-    known = [item for item in shapes if item is not None]
-    if 0 in shape or any(0 in item for item in known):
+    known_shapes = [item for item in shapes if item is not None]
+    if 0 in shape or any(0 in item for item in known_shapes):
         raise MaterializeError("Expected non-empty operands.")
     if any(masks):
-        mask = known[0]
+        mask = known_shapes[0]
         if mask != shape[: len(mask)] or not mask or value_shape not in ((), (1,)):
             raise MaterializeError(
                 f"Expected a mask with the leading sizes of {list(shape)} and a single value, got "
                 f"shapes {list(mask)} and {list(value_shape)}."
             )
         return
-    if len(known) > len(shape):
+    if len(known_shapes) > len(shape):
         raise MaterializeError(
-            f"Expected at most {len(shape)} indices for shape {list(shape)}, got {len(known)}."
+            f"Expected at most {len(shape)} indices for shape {list(shape)}, got "
+            f"{len(known_shapes)}."
         )
-    target = (*_broadcast(known), *shape[len(known) :])
+    target = (*_broadcast(known_shapes), *shape[len(known_shapes) :])
     if len(value_shape) > len(target) or any(
         size not in (1, target_size)
         for size, target_size in zip(reversed(value_shape), reversed(target), strict=False)

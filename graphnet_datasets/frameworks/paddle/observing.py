@@ -32,5 +32,5 @@ def stepping(
 
 
 def look_at(tensor: paddle.Tensor) -> Observed:
-    """Return statistics of a tensor, and its elements if they affect what the graph computes."""
+    """Return statistics of a tensor, and its elements if the results depend on their values."""
     return Observed(measure(tensor), elements_to_store(tensor, "input"))

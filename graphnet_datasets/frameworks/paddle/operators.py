@@ -172,21 +172,21 @@ def drops_nothing(op: Op) -> bool:
     return type(rate) in (int, float) and rate == 0
 
 
-def resolve(found: Operator) -> Callable[..., Any]:
+def resolve(operator: Operator) -> Callable[..., Any]:
     """Return the callable of an operator in the installed paddle.
 
     Raises:
         MaterializeError: the installed paddle does not have the operator.
     """
     callables = _callables()
-    if found.name not in callables:
+    if operator.name not in callables:
         import paddle.version
 
         raise MaterializeError(
-            f"`{found.name}` does not exist in the installed paddle {paddle.version.full_version}. "
-            "Install the version that the sample was captured with."
+            f"`{operator.name}` does not exist in the installed paddle "
+            f"{paddle.version.full_version}. Install the version that the sample was captured with."
         )
-    return callables[found.name]
+    return callables[operator.name]
 
 
 def _extreme(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -160,8 +160,8 @@ class _Printer:
         return end if is_whole and count > 1 and op.target != GETITEM else position + 1
 
     def _num_results(self, op: Op, last: int) -> int:
-        known = last + 1 if op.results is None else len(op.results)
-        return max(known, _NUM_RESULTS.get(op.target, 0))
+        num_results = last + 1 if op.results is None else len(op.results)
+        return max(num_results, _NUM_RESULTS.get(op.target, 0))
 
     def _index_taken(
         self, position: int, own: int, last: int, results: tuple[Value, ...] | None

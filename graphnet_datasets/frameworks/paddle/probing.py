@@ -73,14 +73,14 @@ class Prober:
         self._deadline.check(self._what)
         first = self._points[0].call(ops[0])
         if first.kind == "failed":
-            return (Outcome("unknown", error=first.error, held=Unknown()),) * len(ops)
+            return (Outcome("unknown", error=first.error, result=Unknown()),) * len(ops)
         others = zip(self._points[1:], ops[1:], strict=True)
         return (first, *(point.call(op) for point, op in others))
 
     def keep(self, outcomes: Sequence[Outcome]) -> None:
         """Store the outcomes as the values of the next operator."""
         for point, outcome in zip(self._points, outcomes, strict=True):
-            point.values.append(outcome.held)
+            point.values.append(outcome.result)
 
     def rewind(self, num_ops: int) -> int:
         """Forget all operators after the first `num_ops`."""
@@ -123,9 +123,9 @@ class _Point(Plan):
         if op.target in WITHOUT_RULES or not (
             self.allow_unchecked_operators or is_checked(lookup(op.target))
         ):
-            return Outcome("unknown", held=Unknown())
+            return Outcome("unknown", result=Unknown())
         if any(isinstance(self.values[ref], Unknown) for ref in iterate_refs((op.args, op.kwargs))):
-            return Outcome("unknown", held=Unknown())
+            return Outcome("unknown", result=Unknown())
         own = len(self.values)
         self.template = [None] * (own + 1)
         self.steps = []
@@ -143,22 +143,22 @@ class _Point(Plan):
         except TimeLimitError:
             raise
         except GraphNetError as error:
-            return Outcome("failed", error=str(error), held=Unknown())
+            return Outcome("failed", error=str(error), result=Unknown())
         except Exception as error:
             lines = [line for line in str(error).strip().splitlines() if line.strip()]
             reason = next((line for line in lines if "Error: " in line), (lines or [""])[-1])
-            return Outcome("failed", error=reason.strip()[:300], held=Unknown())
+            return Outcome("failed", error=reason.strip()[:300], result=Unknown())
         return _describe(result)
 
 
 def _describe(result: Any) -> Outcome:
     if type(result) in (bool, int, float):
-        return Outcome("known", number=result, held=result)
+        return Outcome("known", number=result, result=result)
     error = too_large(result)
     if error is not None:
-        return Outcome("failed", error=str(error), held=Unknown())
+        return Outcome("failed", error=str(error), result=Unknown())
     tensors = result if isinstance(result, list | tuple) else [result]
     values = tuple(describe(tensor) for tensor in tensors if is_tensor(tensor))
     if any(value.shape is None for value in values):
-        return Outcome("unknown", values, held=result)
-    return Outcome("known", values, held=result)
+        return Outcome("unknown", values, result=result)
+    return Outcome("known", values, result=result)

@@ -148,11 +148,11 @@ class ProgramReader:
     def _arguments(
         self, name: str, names: tuple[str, ...], operands: list[Arg], attributes: Mapping[str, Any]
     ) -> Iterator[Arg]:
-        given = set(attributes) - _NOT_ARGUMENTS
-        if len(names) != len(operands) + len(given) or not given.issubset(names):
+        keywords = set(attributes) - _NOT_ARGUMENTS
+        if len(names) != len(operands) + len(keywords) or not keywords.issubset(names):
             raise CaptureError(
                 f"`{self.name}`: `{name}` has {len(operands)} operands and the attributes "
-                f"{', '.join(sorted(given)) or 'none'}, which do not fit its arguments "
+                f"{', '.join(sorted(keywords)) or 'none'}, which do not fit its arguments "
                 f"({', '.join(names)})."
             )
         remaining = iter(operands)
@@ -202,8 +202,8 @@ def _value(result: Any) -> Value:
 
 def _described(shape: tuple[int, ...], dtype: str) -> Value:
     name = dtype.rpartition(".")[2].lower()
-    known = name if name in ITEM_SIZE_BYTES else None
-    return Value(known, None if min(shape, default=0) < 0 else shape)
+    known_dtype = name if name in ITEM_SIZE_BYTES else None
+    return Value(known_dtype, None if min(shape, default=0) < 0 else shape)
 
 
 def _literal(name: str, attribute: Any) -> Arg:

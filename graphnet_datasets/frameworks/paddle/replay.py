@@ -56,10 +56,10 @@ def check_capture(
         problem = next((f"output {index} {text}" for index, text in texts if text), "")
     if problem:
         raise CaptureError(
-            f"The graph captured for `{sample.id}` does not compute what the layer computes: "
+            f"The graph captured for `{sample.id}` does not compute the results of the layer: "
             f"{problem}. Paddle's tracer drops writes to buffers, to views and to arguments, and "
-            "everything that depends on values of tensors in Python. Compute a new tensor instead "
-            "of writing in place, or capture the parts of the layer."
+            "Python code that depends on tensor values. Compute a new tensor instead of writing "
+            "in place, or capture the parts of the layer."
         )
 
 

@@ -61,8 +61,8 @@ def argument_names(name: str, attributes: Container[str] = ()) -> tuple[str, ...
             "the operator on the project's issue page."
         )
     return tuple(
-        each if each in attributes or f"{each}_" not in attributes else f"{each}_"
-        for each in described[name]
+        argument if argument in attributes or f"{argument}_" not in attributes else f"{argument}_"
+        for argument in described[name]
     )
 
 

@@ -118,19 +118,19 @@ def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:
     for node in module.body:
         if node not in classes[:1] and not _is_allowed_import(node):
             raise source_error(
-                file, node.lineno, f"a `{type(node).__name__}` stands outside the graph"
+                file, node.lineno, f"a `{type(node).__name__}` is not allowed outside the graph"
             )
     if not classes:
         raise source_error(file, 1, "there is no class `GraphModule`")
-    found = classes[0]
-    other_nodes = [node for node in found.body if not _is_init(node)]
-    forward = other_nodes[0] if other_nodes else found
-    if len(other_nodes) != 1 or found.decorator_list or found.keywords:
+    definition = classes[0]
+    other_nodes = [node for node in definition.body if not _is_init(node)]
+    forward = other_nodes[0] if other_nodes else definition
+    if len(other_nodes) != 1 or definition.decorator_list or definition.keywords:
         raise source_error(
             file,
-            found.lineno,
-            f"the class `{found.name[:80]}` is a live model, not a graph: it holds more than one "
-            "`forward` and an `__init__` that only calls its parent's",
+            definition.lineno,
+            f"the class `{definition.name[:80]}` is a live model, not a graph: it has more than a "
+            "`forward` and an `__init__` that only calls `super().__init__()`",
         )
     if not isinstance(forward, ast.FunctionDef) or forward.name != "forward":
         raise source_error(file, forward.lineno, "the class has no method `forward`")
@@ -226,7 +226,7 @@ class _Graph(Expressions):
             self.names.update(zip(names, items, strict=True))
             return
         if not isinstance(whole, Ref):
-            raise self.error(node, "what is unpacked is neither a list nor an operator's results")
+            raise self.error(node, "only a list or the results of an operator can be unpacked")
         if results is not None and len(results) != len(names):
             results = None
         for position, name in enumerate(names):

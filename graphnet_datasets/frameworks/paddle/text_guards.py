@@ -37,11 +37,11 @@ def check_texts(name: str, arguments: Sequence[str], args: Sequence[Any]) -> Non
     >>> check_texts("pool2d", ["data_format"], ["NHWC"])
     """
     for argument, arg in zip(arguments, args, strict=True):
-        known = _MODES.get(name) if argument == "mode" else _TEXTS.get(argument)
+        accepted = _MODES.get(name) if argument == "mode" else _TEXTS.get(argument)
         if argument == "interp_method":
-            known = {name.removesuffix("_interp")}
-        if known is not None and arg not in known:
+            accepted = {name.removesuffix("_interp")}
+        if accepted is not None and arg not in accepted:
             raise MaterializeError(
-                f"Expected `{argument}` to be one of {', '.join(sorted(known))}, got "
+                f"Expected `{argument}` to be one of {', '.join(sorted(accepted))}, got "
                 f"{str(arg)[:40]!r}."
             )

@@ -53,8 +53,8 @@ def calibrate(
         allow_unchecked_operators=allow_unchecked_operators,
     )
 
-    def start(each: Sample, seed: int) -> _Backend:
-        return _Backend(*prepared, each, seed, device=device)
+    def start(changed: Sample, seed: int) -> _Backend:
+        return _Backend(*prepared, changed, seed, device=device)
 
     is_cuda = torch.device(device).type == "cuda"
     with (

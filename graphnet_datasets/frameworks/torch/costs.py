@@ -113,10 +113,12 @@ class _Counter(TorchDispatchMode, Observer):
         first, both, walked, steps = noted
         short, long = walked
 
-        def at_all(one: int, two: int) -> int:
-            return one + (steps - short) * (two - one) // (long - short)
+        def at_all(batch: int, two: int) -> int:
+            return batch + (steps - short) * (two - batch) // (long - short)
 
-        sums = [at_all(one, sum_ - one) - sum_ for one, sum_ in zip(first[:2], both, strict=False)]
+        sums = [
+            at_all(size, sum_ - size) - sum_ for size, sum_ in zip(first[:2], both, strict=False)
+        ]
         working_bytes = at_all(first[2], max(first[2], both[2]))
         return sums[0], sums[1], working_bytes, first[3] or both[3]
 

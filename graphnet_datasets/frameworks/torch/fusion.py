@@ -123,7 +123,7 @@ def mark(
 
 
 def _replacing(node: torch.fx.Node, value: Any) -> Any:
-    return lambda each: value if each is node else each
+    return lambda operand: value if operand is node else operand
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _kernels(nodes: Sequence[_Node]) -> Iterator[Kernel]:
     finished_in = {position: homes[position][-1] for position in homes if len(parts[position]) > 1}
     for number, node in enumerate(nodes):
         positions = set(node.computed.values())
-        begun = {each for each in positions if finished_in.get(each, number) != number}
+        begun = {position for position in positions if finished_in.get(position, number) != number}
         yield Kernel(tuple(sorted(positions - begun)), tuple(sorted(begun)), node.is_extern)
 
 

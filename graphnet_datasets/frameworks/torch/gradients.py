@@ -103,14 +103,14 @@ def _differentiate(
     tensors = [values[position].requires_grad_(position in wanted) for position in call.positions]
     joint = trace_joint(call, tensors, sample.id)
     trial = try_eager(call, tensors, sample.id, seed) if check else None
-    made = _Making(sample, call, joint, tensors, trial)
+    making = _Making(sample, call, joint, tensors, trial)
     if trial is None:
-        return Gradients(made.joint(), *made.parts(_PARTITIONS[partition]))
+        return Gradients(making.joint(), *making.parts(_PARTITIONS[partition]))
     try:
-        return made.checked(_PARTITIONS[partition], options)
+        return making.checked(_PARTITIONS[partition], options)
     except _StrideError:
         joint.copy_where_needed()
-        return made.checked(_PARTITIONS[partition], options)
+        return making.checked(_PARTITIONS[partition], options)
 
 
 class _StrideError(GradientError):
@@ -180,15 +180,15 @@ class _Making:
         """Run the graphs, compare them with eager and return the largest tolerance needed."""
         trial, traced = self.trial, self.traced
         assert trial is not None  # noqa: S101 - guaranteed by the caller
-        known = self._known(trial)
-        expected = [self._expected(trial, each) for each in traced.outputs]
-        whole = self._run(joint, known, options)
-        first = self._run(forward, known, options)
+        constants = self._known(trial)
+        expected = [self._expected(trial, output) for output in traced.outputs]
+        whole = self._run(joint, constants, options)
+        first = self._run(forward, constants, options)
         self.saved = dict(zip(self.given, first, strict=True))
-        second = self._run(backward, {**known, **self.saved}, options)
+        second = self._run(backward, {**constants, **self.saved}, options)
         worst = -math.inf
-        for found in (whole, [*first[: traced.num_forward], *second]):
-            for output, actual, wanted in zip(traced.outputs, found, expected, strict=True):
+        for results in (whole, [*first[: traced.num_forward], *second]):
+            for output, actual, wanted in zip(traced.outputs, results, expected, strict=True):
                 t = t_of(actual, wanted)
                 if t > LARGEST_T:
                     raise differs(self.sample, self._named(output), t)
@@ -210,14 +210,14 @@ class _Making:
 
     def _known(self, trial: Trial) -> dict[str, torch.Tensor]:
         traced = self.traced
-        known = {name: self.tensors[place].detach() for name, place in traced.primals.items()}
+        constants = {name: self.tensors[place].detach() for name, place in traced.primals.items()}
         for name, place in traced.tangents.items():
             if place not in trial.tangents:
                 raise GradientError(
-                    f"The gradients of `{self.sample.id}` take one of output {place}, which has "
-                    "none in eager autograd."
+                    f"The backward graph of `{self.sample.id}` expects a gradient of output "
+                    f"{place}, but eager autograd computes no such gradient."
                 )
-            known[name] = trial.tangents[place]
+            constants[name] = trial.tangents[place]
         if len(trial.drawn) != len(traced.drawn):
             raise GradientError(
                 f"`{self.sample.id}` draws random numbers {len(trial.drawn)} times, and its traced "
@@ -225,8 +225,8 @@ class _Making:
             )
         for name, drawn in traced.drawn.items():
             dtype = self._values()[name].dtype
-            known[name] = trial.drawn[drawn.order].to(dtype)
-        return known
+            constants[name] = trial.drawn[drawn.order].to(dtype)
+        return constants
 
     def _values(self) -> dict[str, torch.Tensor]:
         return {
@@ -244,25 +244,25 @@ class _Making:
         return trial.gradients.get(output.index, torch.zeros_like(tensor)).detach()
 
     def _run(
-        self, made: Sample, known: Mapping[str, torch.Tensor], options: Mapping[str, Any]
+        self, sample: Sample, constants: Mapping[str, torch.Tensor], options: Mapping[str, Any]
     ) -> list[torch.Tensor]:
         """Run one of the samples on the tensors of the trial."""
-        names = self.arguments[made.kind]
-        fixed = make_inputs(made, 0) if len(names) < len(made.inputs) else {}
+        names = self.arguments[sample.kind]
+        fixed = make_inputs(sample, 0) if len(names) < len(sample.inputs) else {}
         arguments = {
-            canonical: known[names[place]].clone() if place < len(names) else fixed[canonical]
-            for place, canonical in enumerate(made.input_names)
+            canonical: constants[names[place]].clone() if place < len(names) else fixed[canonical]
+            for place, canonical in enumerate(sample.input_names)
         }
         try:
             with torch.no_grad():
-                return list(materialize(made, **options)(**arguments))
+                return list(materialize(sample, **options)(**arguments))
         except RuntimeError as error:
             if isinstance(error, GraphNetError):
                 raise
             if "view size is not compatible" in str(error):
                 raise _StrideError(str(error)) from error
             raise GradientError(
-                f"The {made.kind} graph of `{self.sample.id}` does not run: "
+                f"The {sample.kind} graph of `{self.sample.id}` does not run: "
                 f"{str(error).splitlines()[0][:300]}"
             ) from error
 
@@ -280,7 +280,7 @@ class _Making:
             metadata=self._metadata(outputs),
         )
         try:
-            made = convert(
+            conversion = convert(
                 module,
                 [Binding("input", self._source_name(node.name)) for node in placeholders],
                 Naming(f"{whole.id}/{kind}", whole.task, provenance),
@@ -290,13 +290,17 @@ class _Making:
         except CaptureError as error:
             raise GradientError(str(error).partition(". Capture")[0].rstrip(".") + ".") from error
         self.arguments[kind] = tuple(node.name for node in placeholders)
-        inputs = list(made.inputs)
+        inputs = list(conversion.inputs)
         for place, node in enumerate(placeholders):
             inputs[place] = self._input(node.name, inputs[place])
-        results = made.outputs.items if isinstance(made.outputs, ListArg) else made.outputs
-        return dataclasses.replace(made, kind=kind, inputs=tuple(inputs), outputs=results)
+        results = (
+            conversion.outputs.items
+            if isinstance(conversion.outputs, ListArg)
+            else conversion.outputs
+        )
+        return dataclasses.replace(conversion, kind=kind, inputs=tuple(inputs), outputs=results)
 
-    def _input(self, name: str, made: Input) -> Input:
+    def _input(self, name: str, graph_input: Input) -> Input:
         traced, trial = self.traced, self.trial
         if name in traced.primals:
             original = self.sample.inputs[self.call.positions[traced.primals[name]]]
@@ -306,15 +310,17 @@ class _Making:
             )
             return dataclasses.replace(original, value=Value(original.value.dtype, shape, stride))
         if name in traced.tangents:
-            return dataclasses.replace(made, statistics=TANGENT)
+            return dataclasses.replace(graph_input, statistics=TANGENT)
         if name in traced.drawn and trial is not None:
             order = traced.drawn[name].order
             if order < len(trial.drawn):
-                numbers = trial.drawn[order].to(dtype_of(str(made.value.dtype)))
+                numbers = trial.drawn[order].to(dtype_of(str(graph_input.value.dtype)))
                 return dataclasses.replace(
-                    made, statistics=measure(numbers), data=elements_to_store(numbers, "input")
+                    graph_input,
+                    statistics=measure(numbers),
+                    data=elements_to_store(numbers, "input"),
                 )
-        return made
+        return graph_input
 
     def _source_name(self, name: str) -> str:
         traced = self.traced
@@ -332,7 +338,7 @@ class _Making:
 
     def _metadata(self, outputs: Sequence[Output | str]) -> str:
         texts = [
-            each if isinstance(each, str) else self._named(each).describe(self.sample)
-            for each in outputs
+            output if isinstance(output, str) else self._named(output).describe(self.sample)
+            for output in outputs
         ]
         return note_outputs(self.sample.provenance.metadata, texts)

@@ -125,9 +125,9 @@ def materialize(
             limit_bytes,
             time_limit_s,
         )
-    what = f"Making the weights of `{sample.id}`"
+    phase = f"Making the weights of `{sample.id}`"
     deadline = Deadline(time_limit_s)
-    with drawing_until(deadline, what), packed_on(builder.device), collecting_seldom():
+    with drawing_until(deadline, phase), packed_on(builder.device), collecting_seldom():
         return builder.finish(seed, mode)
 
 

@@ -85,8 +85,8 @@ def print_source(
     lines = body.print_statements(releases_values)
     roots = [f"import {name}" for name in ("builtins", "math", "operator") if name in body.roots]
     signature = [
-        f"        {name}: {_annotation(each.role, each.value.dtype)},"
-        for name, each in zip(arguments, sample.inputs, strict=True)
+        f"        {name}: {_annotation(graph_input.role, graph_input.value.dtype)},"
+        for name, graph_input in zip(arguments, sample.inputs, strict=True)
     ]
     head = [*roots, "import torch", "", "", "class GraphModule(torch.nn.Module):"]
     if signature:

@@ -71,7 +71,7 @@ class Prober:
         """Call an operator at all points; see `frameworks.probing.Prober`."""
         first = self.walks[0].probe(ops[0], self._regions)
         if first.kind == "failed":  # data-dependent operators may fail even at the captured sizes
-            unknown = Outcome("unknown", error=first.error, held=Unknown())
+            unknown = Outcome("unknown", error=first.error, result=Unknown())
             return (unknown,) * len(ops)
         if lookup(ops[0].target).is_state:
             return (first,) * len(ops)
@@ -81,7 +81,7 @@ class Prober:
     def keep(self, outcomes: Sequence[Outcome]) -> None:
         """Use the outcomes as operands of later operators."""
         for walk, outcome in zip(self.walks, outcomes, strict=True):
-            walk.values.append(outcome.held)
+            walk.values.append(outcome.result)
 
     def rewind(self, num_ops: int) -> int:
         """Forget all but the first `num_ops` operators, and return how many are kept."""
@@ -133,20 +133,20 @@ class _PointWalk(Walk):
         except TimeLimitError:
             raise
         except GraphNetError as error:
-            return Outcome("failed", error=str(error), held=Unknown())
+            return Outcome("failed", error=str(error), result=Unknown())
         if self.failure is not None:
             text = str(self.failure).strip().splitlines()
             reason = text[0][:300] if text else type(self.failure).__name__
-            return Outcome("failed", error=reason, held=Unknown())
+            return Outcome("failed", error=reason, result=Unknown())
         return _describe(result)
 
 
 def _describe(result: Any) -> Outcome:
     if type(result) in (bool, int, float):
-        return Outcome("known", number=result, held=result)
+        return Outcome("known", number=result, result=result)
     if isinstance(result, Unknown):
-        return Outcome("unknown", held=result)
+        return Outcome("unknown", result=result)
     values = tuple(describe(result))
     if any(value.shape is None for value in values):
-        return Outcome("unknown", values, held=result)
-    return Outcome("known", values, held=result)
+        return Outcome("unknown", values, result=result)
+    return Outcome("known", values, result=result)

@@ -93,21 +93,25 @@ def parse_source(
 
 def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:
     """Return `forward` of the only class, checking that the module contains nothing else."""
-    found: ast.ClassDef | None = None
+    definition: ast.ClassDef | None = None
     for node in module.body:
-        if isinstance(node, ast.ClassDef) and found is None:
-            found = node
+        if isinstance(node, ast.ClassDef) and definition is None:
+            definition = node
         elif not _is_allowed_import(node):
-            what = "a second class" if isinstance(node, ast.ClassDef) else _describe(node)
-            raise source_error(file, node.lineno, f"{what} stands outside the graph")
-    if found is None:
+            description = "a second class" if isinstance(node, ast.ClassDef) else _describe(node)
+            raise source_error(file, node.lineno, f"{description} is not allowed outside the graph")
+    if definition is None:
         raise source_error(file, 1, "there is no class `GraphModule`")
-    body = found.body
-    if found.decorator_list or found.keywords:
-        raise source_error(file, found.lineno, f"the class `{found.name[:80]}` is decorated")
+    body = definition.body
+    if definition.decorator_list or definition.keywords:
+        raise source_error(
+            file, definition.lineno, f"the class `{definition.name[:80]}` is decorated"
+        )
     if len(body) != 1:
         raise source_error(
-            file, found.lineno, f"the class `{found.name[:80]}` holds more than one `forward`"
+            file,
+            definition.lineno,
+            f"the class `{definition.name[:80]}` holds more than one `forward`",
         )
     forward = body[0]
     if not isinstance(forward, ast.FunctionDef) or forward.name != "forward":
@@ -207,7 +211,7 @@ class _Statements(Lowering):
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
             if not isinstance(target, ast.Name) or target.id not in self.names:
-                self.fail(node, "what is deleted is not a name of the graph")
+                self.fail(node, "`del` is limited to names of the graph")
             del self.names[target.id]
 
     def _bind(self, target: ast.Name, value: Any) -> None:

@@ -165,18 +165,17 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
         if num_bytes > self.room.num_bytes:
             raise MemoryLimitError(
                 f"Input `{sample.input_names[index]}` of `{sample.id}` takes "
-                f"{num_bytes / 1e9:,.3f} GB, and {max(self.room.num_bytes, 0) / 1e9:,.3f} GB are "
-                "left beside what is needed with it. Raise `memory_limit_bytes`, or skip the "
-                "sample."
+                f"{num_bytes / 1e9:,.3f} GB, but only {max(self.room.num_bytes, 0) / 1e9:,.3f} GB "
+                "are left. Raise `memory_limit_bytes`, or skip the sample."
             )
         try:
             with packed_on(self.device):
-                made = make_input(sample, index, seed, device=self.device)
+                tensor = make_input(sample, index, seed, device=self.device)
         except torch.OutOfMemoryError as error:
             raise _exhausted(f"Making `{sample.input_names[index]}`", sample, error) from error
-        self.env[self.nodes[index]] = made
-        if isinstance(made, torch.Tensor):
-            self.room.take(num_bytes, made)
+        self.env[self.nodes[index]] = tensor
+        if isinstance(tensor, torch.Tensor):
+            self.room.take(num_bytes, tensor)
 
     def discard(self, value: int) -> None:
         """Release a value, if it is available."""
@@ -208,10 +207,11 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
         return int(torch.isnan(tensor).sum()), int(torch.isinf(tensor).sum())
 
 
-def _exhausted(what: str, sample: Sample, error: Exception) -> MemoryLimitError:
+def _exhausted(purpose: str, sample: Sample, error: Exception) -> MemoryLimitError:
     return MemoryLimitError(
-        f"{what} of `{sample.id}` finds no room on the device, which others may use as well: "
-        f"{str(error).splitlines()[0][:300]} Run fewer at a time, or on another device."
+        f"{purpose} of `{sample.id}` runs out of device memory, which other processes may use as "
+        f"well: {str(error).splitlines()[0][:300]} Run fewer samples at a time, or use another "
+        "device."
     )
 
 

@@ -156,10 +156,10 @@ def make_tensor(
         SampleError: If a symbol has no size, or the statistics are inconsistent.
         MaterializeError: If the stride does not match the shape.
     """
-    each = sample.inputs[index]
-    dtype, device = cast(str, each.value.dtype), torch.device(device)
-    if draws_on(device) and (found := find_normals(sample, index, seed, mode, sizes)) is not None:
-        normals, drawn, shape = found
+    graph_input = sample.inputs[index]
+    dtype, device = cast(str, graph_input.value.dtype), torch.device(device)
+    if draws_on(device) and (plan := find_normals(sample, index, seed, mode, sizes)) is not None:
+        normals, drawn, shape = plan
         whole = draw_normals(normals, dtype_of(dtype), device).view(drawn)
         stride = concrete_stride(sample, index, shape, sizes)
         return whole if stride is None else _laid_out(whole[_firsts(stride)], shape, stride)
@@ -213,13 +213,15 @@ def make_inputs(
     check_choice("mode", mode, MODES)
     check_inputs(sample, sizes, memory_limit_bytes, with_weights=weights == "inputs")
     deadline = Deadline(time_limit_s)
-    made: dict[str, TensorOrScalar] = {}
-    what = f"Making the inputs of `{sample.id}`"
-    with drawing_until(deadline, what), packed_on(device):
-        for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True)):
-            if weights == "inputs" or not is_weight(each):
-                made[name] = make_input(sample, index, seed, mode, device, sizes)
-    return made
+    tensors: dict[str, TensorOrScalar] = {}
+    phase = f"Making the inputs of `{sample.id}`"
+    with drawing_until(deadline, phase), packed_on(device):
+        for index, (name, graph_input) in enumerate(
+            zip(sample.input_names, sample.inputs, strict=True)
+        ):
+            if weights == "inputs" or not is_weight(graph_input):
+                tensors[name] = make_input(sample, index, seed, mode, device, sizes)
+    return tensors
 
 
 def packed_on(device: str | torch.device) -> contextlib.AbstractContextManager[None]:

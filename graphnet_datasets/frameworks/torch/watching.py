@@ -39,8 +39,8 @@ def watched(module: torch.fx.GraphModule) -> Mapping[str, Any]:
     functions = torch.nn.modules.module
     seen: dict[str, Any] = {
         "a hook on eager's module": [
-            list(map(id, getattr(each, name, {}).values()))
-            for each in module.modules()
+            list(map(id, getattr(submodule, name, {}).values()))
+            for submodule in module.modules()
             for name in _HOOKS
         ],
         "a hook on all modules": [
@@ -58,9 +58,9 @@ def watched(module: torch.fx.GraphModule) -> Mapping[str, Any]:
             id(vars(kind).get("_wrapped_call")),
         ],
         "a weight of eager's module": [
-            (name, id(each), each.data_ptr(), each.stride())
-            for name, each in (*module.named_parameters(), *module.named_buffers())
-            if each.layout is torch.strided
+            (name, id(tensor), tensor.data_ptr(), tensor.stride())
+            for name, tensor in (*module.named_parameters(), *module.named_buffers())
+            if tensor.layout is torch.strided
         ],
         "a mode that sees each operator": [
             torch._C._len_torch_dispatch_stack(),

@@ -237,7 +237,7 @@ def test_an_unknown_operator_never_runs(target: str) -> None:
     )
 
 
-def test_what_means_nothing_to_paddle_is_refused() -> None:
+def test_layouts_and_unknown_devices_are_rejected() -> None:
     with pytest.raises(MaterializeError) as caught:
         materialize(make_sample(Op(f"{CORE}abs", (Named("layout", "strided"),))))
     assert str(caught.value) == (
@@ -316,9 +316,9 @@ def test_what_calls_need_together_is_compared_too() -> None:
 @pytest.mark.parametrize(
     ("args", "keywords"), [((10**12,), ()), ((0,), (("end", 10**12),)), ((0, 10**12, 1), ())]
 )
-def test_a_range_is_measured_however_it_is_given(args: Any, keywords: Any) -> None:
+def test_the_size_of_a_range_is_checked_for_each_form_of_the_call(args: Any, keywords: Any) -> None:
     dtype = ("dtype", Named("dtype", "float32"))
-    with pytest.raises(MemoryLimitError, match=r"gives about 1e\+12 elements"):
+    with pytest.raises(MemoryLimitError, match=r"has about 1e\+12 elements"):
         sample = make_sample(Op("paddle.arange", args, (*keywords, dtype)))
         materialize(sample)
 

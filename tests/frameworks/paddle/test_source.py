@@ -169,7 +169,7 @@ TAIL = (
         ("a.b = data_0", "the left side of an assignment is not a name or names"),
         ("del a", "`del` names what does not exist"),
         ("a, b = [data_0]", "1 values are unpacked into 2 names"),
-        ("a, b = 3", "what is unpacked is neither a list nor an operator's results"),
+        ("a, b = 3", "only a list or the results of an operator can be unpacked"),
         ("a = b'1'", "a literal of type `bytes` is not an argument"),
         ("a = f'{data_0}'", "`JoinedStr` is not an expression of a graph"),
         ("a = data_0 if data_0 else parameter_0", "`IfExp` is not an expression of a graph"),
@@ -178,7 +178,7 @@ TAIL = (
         ("a = paddle._C_ops.relu(**{})", "keywords are unpacked from a dictionary"),
         (
             f"a, b = (lambda x, f: f(x))({CALL}, {FILL})",
-            "a lambda other than the unpacking of results stands there",
+            "lambdas are allowed only to unpack results",
         ),
     ],
 )
@@ -211,7 +211,7 @@ def test_an_unknown_operator_is_refused_with_its_line(call: str, name: str) -> N
     ("text", "message"),
     [
         ("", "`model.py`, line 1: there is no class `GraphModule`" + TAIL),
-        ("import os\n", "`model.py`, line 1: a `Import` stands outside the graph" + TAIL),
+        ("import os\n", "`model.py`, line 1: a `Import` is not allowed outside the graph" + TAIL),
         ("x = (", "`model.py`, line 1: this is not Python: '(' was never closed" + TAIL),
         (
             HEAD.replace("super().__init__()", "self.x = paddle.load('x')") + "        return 1",

@@ -248,7 +248,7 @@ def test_a_program_that_computes_something_else_is_refused() -> None:
     with pytest.raises(CaptureError) as caught:
         captured(Toggles(), numbers())
     assert str(caught.value).startswith(
-        "The graph captured for `test/layer` does not compute what the layer computes: output 0 "
+        "The graph captured for `test/layer` does not compute the results of the layer: output 0 "
         "differs by up to 4 (at most 0.00012 is accepted). Paddle's tracer drops writes to buffers"
     )
 

@@ -319,7 +319,7 @@ def test_a_device_that_others_have_filled_is_told(monkeypatch: pytest.MonkeyPatc
 
     with monkeypatch.context() as patch:
         patch.setattr(stepping, "make_input", exhausted)
-        with pytest.raises(MemoryLimitError, match=r"^Making `input_0` .* finds no room"):
+        with pytest.raises(MemoryLimitError, match=r"^Making `input_0` .* runs out of"):
             calibrate(HARD["kernels too small"])
     monkeypatch.setattr(torch.fx.Interpreter, "run_node", exhausted)
     with pytest.raises(MemoryLimitError, match=r"2\.00 GiB\. Run fewer at a time"):

@@ -192,7 +192,7 @@ def test_shared_lists_do_not_grow_without_end() -> None:
 def test_lists_count_as_memory() -> None:
     lists = tuple(Op("operator.mul", (ListArg((0,)), 90_000)) for _ in range(40))
     outputs = tuple(map(Ref, range(40)))
-    with pytest.raises(MemoryLimitError, match="brings the tensors that are alive to"):
+    with pytest.raises(MemoryLimitError, match="increases the memory of live tensors to"):
         materialize(
             Sample("example/lists", "torch", "other", (), lists, outputs),
             memory_limit_bytes=10**8,

@@ -90,5 +90,5 @@ def test_what_cannot_be_exported_is_told_with_a_way_out() -> None:
         extract_export(Branching(), (torch.ones(3),), name="test/branching")
     assert str(caught.value).startswith("`test/branching` cannot be exported: ")
     assert str(caught.value).endswith(
-        "Try `extract`, which captures in several parts what has no single graph."
+        "Try `extract`, which can split a module into several graphs."
     )

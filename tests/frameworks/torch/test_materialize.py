@@ -370,10 +370,11 @@ def test_any_sample_materializes_or_fails_with_an_error_of_ours(sample: Sample) 
         ),
     ],
 )
-def test_what_cannot_run_is_refused_with_its_place(op: Op, message: str) -> None:
+def test_an_error_names_the_operator_that_cannot_run(op: Op, message: str) -> None:
     with pytest.raises(MaterializeError) as caught:
         materialize(build(op))
-    assert str(caught.value).startswith(f"Op 0 (`{op.target}`) of `example/by_hand` {message}")
+    assert str(caught.value).startswith(f"Op 0 (`{op.target}`) of `example/by_hand` ")
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("check", [materialize, propagate])

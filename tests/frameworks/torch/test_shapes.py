@@ -146,7 +146,7 @@ BOMBS = [
     ),
     (
         build(("torch.zeros", 10**9, 10**8)),
-        "Op 0 (`torch.zeros`) of `example/by_hand` brings the tensors that are alive to "
+        "Op 0 (`torch.zeros`) of `example/by_hand` increases the memory of live tensors to "
         "400,000,000.000 GB; the limit is ",
     ),
     (
@@ -155,7 +155,7 @@ BOMBS = [
     ),
     (
         build(("torch.Tensor.repeat", Ref(0), 10**9, 10**9)),
-        "Op 0 (`torch.Tensor.repeat`) of `example/by_hand` ",
+        "Op 0 (`torch.Tensor.repeat`) of `example/by_hand`",
     ),
     (
         build(("operator.pow", 9, 9), ("operator.pow", 9, Ref(0)), inputs=()),
@@ -245,18 +245,18 @@ def test_a_bomb_is_refused_before_it_costs_anything(bomb: Sample, message: str) 
 def test_lists_that_double_are_refused() -> None:
     doubling = [("operator.add", Ref(i), Ref(i)) for i in range(1, 60)]
     sample = build(("torch.Tensor.size", Ref(0)), *doubling)
-    with pytest.raises(MemoryLimitError, match="joins lists to more than 100000 items"):
+    with pytest.raises(MemoryLimitError, match="concatenates lists to more than 100000"):
         materialize(sample)
 
 
-def test_the_limit_is_what_the_caller_says() -> None:
+def test_the_limit_of_the_caller_is_exact() -> None:
     sample = build(("torch.relu", Ref(0)))
     assert check_memory(sample, 48).peak_bytes == 48
     with pytest.raises(MemoryLimitError) as caught:
         check_memory(sample, 47)
     assert str(caught.value) == (
-        "Op 0 (`torch.relu`) of `example/by_hand` brings the tensors that are alive to 0.000 GB; "
-        "the limit is 0.000 GB. Raise `memory_limit_bytes`, or skip the sample."
+        "Op 0 (`torch.relu`) of `example/by_hand` increases the memory of live tensors to 0.000 "
+        "GB; the limit is 0.000 GB. Raise `memory_limit_bytes`, or skip the sample."
     )
 
 
@@ -267,5 +267,5 @@ def test_what_torch_has_no_fake_tensor_for_stays_unknown() -> None:
 
 def test_a_recorded_shape_beyond_64_bits_is_refused() -> None:
     huge = Op("torch.add", (), (), results=(Value("float32", (2**40, 2**40)),))
-    with pytest.raises(MemoryLimitError, match=r"Op 0 \(`torch.add`\) of `a/b` needs more than 2"):
+    with pytest.raises(MemoryLimitError, match=r"Op 0 \(`torch.add`\) of `a/b`: The call needs"):
         propagate(Sample("a/b", "torch", "other", (), (huge,), Ref(0)))

@@ -300,7 +300,7 @@ BROKEN = [
     ("return z", "line 5: the name `z` has no value here."),
     ("z = z + x\nreturn z", "line 5: the name `z` has no value here."),
     ("del x\nreturn x", "line 6: the name `x` has no value here."),
-    ("del z\nreturn x", "line 5: what is deleted is not a name of the graph."),
+    ("del z\nreturn x", "line 5: `del` is limited to names of the graph."),
     ("x = None\nreturn x.T", "line 6: a literal is used where a value of the graph is needed."),
     ("x = None\nx += y\nreturn x", "line 6: `x` is a literal, which cannot be changed."),
     ("a, b = x\nreturn a", "line 5: an assignment to `Tuple`."),
@@ -313,8 +313,7 @@ BROKEN = [
     ("return x is y", "line 5: a comparison is chained or is not one of == != < <= > >=."),
     ("return 1 < 2", "line 5: a comparison of literals is not part of a graph."),
     ("return x(y)", "line 5: the value `x` is called."),
-    ("return x[0](y)", "line 5: what is called is neither a named function nor a method of a "
-     "value."),
+    ("return x[0](y)", "line 5: only named functions and methods of values can be called."),
     ("return torch.pi_", "line 5: `torch.pi_` is not a constant that a graph may hold."),
     ("return math.__loader__", "line 5: `math.__loader__` is not a constant that a graph may "
      "hold."),
@@ -375,12 +374,12 @@ HEAD = "import torch\nclass GraphModule(torch.nn.Module):\n    def forward(self,
     [
         ("", "line 1: there is no class `GraphModule`."),
         ("import os\n", "line 1: an import of something other than `torch` and its constants "
-         "stands outside the graph."),
+         "is not allowed outside the graph."),
         ("from torch import nn as os\n", "line 1: an import of something other than `torch` and "
-         "its constants stands outside the graph."),
-        ("print(1)\n", "line 1: `Expr` stands outside the graph."),
-        (HEAD + "        return x\nclass A:\n    pass\n", "line 5: a second class stands outside "
-         "the graph."),
+         "its constants is not allowed outside the graph."),
+        ("print(1)\n", "line 1: `Expr` is not allowed outside the graph."),
+        (HEAD + "        return x\nclass A:\n    pass\n", "line 5: a second class is not allowed "
+         "outside the graph."),
         (HEAD + "        return x\n    y = 1\n", "line 2: the class `GraphModule` holds more than "
          "one `forward`."),
         (HEAD.replace("forward", "backward") + "        return x\n", "line 3: the class has no "

@@ -22,7 +22,7 @@ from ....sample import CustomOperator, hash_source
 from ..building.custom_operators import FAKE_SUFFIX, find_registered
 
 LIBRARIES = frozenset({"torch", "numpy", "triton"}) | sys.stdlib_module_names
-"""Modules that a source may import, available to everyone who runs torch samples."""
+"""Modules that a source may import: they are available wherever torch samples run."""
 
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), torch.dtype)
 _MAX_FUNCTIONS = 100

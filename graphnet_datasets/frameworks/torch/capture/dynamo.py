@@ -230,8 +230,8 @@ class _Capturing:
         if problem:
             cause = cause_of_difference(self._call_again, before, expected)
             raise CaptureError(
-                f"The graphs captured for `{self.settings.name}` do not compute what the module "
-                f"computes: {problem}. {cause}"
+                f"The graphs captured for `{self.settings.name}` do not compute the results of the "
+                f"module: {problem}. {cause}"
             )
 
     def _call_again(self) -> Any:

@@ -89,8 +89,8 @@ class _Call:
                 raise CaptureError(f"`{self.name}` cannot be exported: {specialised}") from error
             first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise CaptureError(
-                f"`{self.name}` cannot be exported: {first_line} Try `extract`, which captures in "
-                "several parts what has no single graph."
+                f"`{self.name}` cannot be exported: {first_line} Try `extract`, which can split a "
+                "module into several graphs."
             ) from error
 
     def convert(
@@ -145,8 +145,8 @@ class _Call:
         if problem:
             cause = cause_of_difference(self._call_again, before, expected)
             raise CaptureError(
-                f"The graph exported from `{self.name}` does not compute what the module "
-                f"computes: {problem}. {cause}"
+                f"The graph exported from `{self.name}` does not compute the results of the "
+                f"module: {problem}. {cause}"
             )
 
     def _call_again(self) -> Any:
@@ -188,10 +188,10 @@ class _Call:
         return arguments
 
 
-def _data_binding(name: str, given: Any) -> Binding:
-    if isinstance(given, torch.Tensor):
-        return Binding("input", name, given)
-    number = given if isinstance(given, bool | int | float) else None
+def _data_binding(name: str, value: Any) -> Binding:
+    if isinstance(value, torch.Tensor):
+        return Binding("input", name, value)
+    number = value if isinstance(value, bool | int | float) else None
     return Binding("scalar", name, number=number)
 
 

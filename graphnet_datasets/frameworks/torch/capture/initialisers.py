@@ -127,10 +127,10 @@ class InitialiserRecorder(TorchFunctionMode):
             self._data = result, args[0]
         return result
 
-    def note_new(self, made: torch.Tensor, args: tuple[Any, ...]) -> None:
+    def note_new(self, tensor: torch.Tensor, args: tuple[Any, ...]) -> None:
         """Record a tensor from `torch.Tensor(…)`, uninitialised if built from sizes."""
         is_sized = all(isinstance(arg, int | torch.Size) for arg in args)
-        (self._uninitialised.add if is_sized else self._uninitialised.discard)(made.data_ptr())
+        (self._uninitialised.add if is_sized else self._uninitialised.discard)(tensor.data_ptr())
 
     def weight_of(self, target: Any) -> torch.nn.Parameter | None:
         """Return the weight that a call writes to, directly or through `data`."""

@@ -209,28 +209,31 @@ class State:
                 if not isinstance(slot, types.MemberDescriptorType):
                     continue
                 try:
-                    held = slot.__get__(value)
+                    content = slot.__get__(value)
                 except AttributeError:
                     continue
-                self._values.append((value, [held]))
+                self._values.append((value, [content]))
                 self._objects.append(
-                    (value, lambda slot=slot, held=held: slot.__set__(value, held))
+                    (value, lambda slot=slot, content=content: slot.__set__(value, content))
                 )
-                self._pending.append(held)
+                self._pending.append(content)
 
     def _add_class(self, kind: type) -> None:
         """Add the data attributes of a model's class, and the globals used by its methods."""
         if kind.__module__.partition(".")[0] in ("torch", "builtins", "numpy", "collections"):
             return
-        for name, held in list(vars(kind).items()):
-            if isinstance(held, types.FunctionType):
-                self._pending.append(held)
-            elif type(held) in _PLAIN and not name.startswith("__"):
-                self._values.append((kind, [held]))
+        for name, attribute in list(vars(kind).items()):
+            if isinstance(attribute, types.FunctionType):
+                self._pending.append(attribute)
+            elif type(attribute) in _PLAIN and not name.startswith("__"):
+                self._values.append((kind, [attribute]))
                 self._objects.append(
-                    (kind, lambda name=name, held=held: _set_in_class(kind, name, held))
+                    (
+                        kind,
+                        lambda name=name, attribute=attribute: _set_in_class(kind, name, attribute),
+                    )
                 )
-                self._pending.append(held)
+                self._pending.append(attribute)
         self._pending += kind.__bases__
 
     def _add_function(self, function: types.FunctionType) -> None:
@@ -239,21 +242,24 @@ class State:
         self._pending += [function.__dict__, *(function.__defaults__ or ())]
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
-                held = cell.cell_contents
-                self._values.append((cell, [held]))
+                item = cell.cell_contents
+                self._values.append((cell, [item]))
                 self._objects.append(
-                    (cell, lambda cell=cell, held=held: setattr(cell, "cell_contents", held))
+                    (
+                        cell,
+                        lambda cell=cell, contents=item: setattr(cell, "cell_contents", contents),
+                    )
                 )
-                self._pending.append(held)
+                self._pending.append(item)
         space = function.__globals__
         for name in function.__code__.co_names:
-            held = space.get(name)
-            if type(held) in _PLAIN and name in space and not name.startswith("__"):
-                self._values.append((space, [held]))
+            item = space.get(name)
+            if type(item) in _PLAIN and name in space and not name.startswith("__"):
+                self._values.append((space, [item]))
                 self._objects.append(
-                    (space, lambda name=name, held=held: space.__setitem__(name, held))
+                    (space, lambda name=name, item=item: space.__setitem__(name, item))
                 )
-                self._pending.append(held)
+                self._pending.append(item)
 
     def _add_array(self, array: np.ndarray) -> None:
         if array.dtype.hasobject or not array.flags.writeable:
@@ -270,8 +276,8 @@ class State:
             self._objects.append((value, lambda: value.setstate(inner)))
         elif isinstance(value, np.random.Generator):
             bits: Any = value.bit_generator
-            known = bits.state
-            self._objects.append((value, lambda: setattr(bits, "state", known)))
+            saved_state = bits.state
+            self._objects.append((value, lambda: setattr(bits, "state", saved_state)))
         elif isinstance(value, np.random.RandomState):
             legacy = value.get_state()
             self._objects.append((value, lambda: value.set_state(legacy)))

@@ -42,8 +42,8 @@ def lift_random_numbers(module: torch.fx.GraphModule, name: str) -> dict[str, Dr
         numbers = value[1] if is_dropout else value
         if not isinstance(numbers, torch.Tensor):
             raise GradientError(
-                f"`{name}` calls `{node.target}`, whose random numbers cannot be told from what "
-                "it computes with them. Turn it off (`eval`), or leave the graph out."
+                f"`{name}` calls `{node.target}`, which draws random numbers and uses them in the "
+                "same call. Disable it with `eval()`, or skip the sample."
             )
         argument = f"random_{len(drawn)}"
         with graph.inserting_before(place):

@@ -59,7 +59,7 @@ def trace_real(call: Call, tensors: Sequence[torch.Tensor]) -> torch.fx.GraphMod
             node.meta["desc"] = descriptors.TangentAOTInput(output=output)
             _rename(node, f"tangents_{place - len(primals)}")
     (end,) = (node for node in module.graph.nodes if node.op == "output")
-    given = end.args[0]
+    returned = end.args[0]
     end.meta["desc"] = [
         *(descriptors.PlainAOTOutput(idx=place) for place in range(len(outputs))),
         *(
@@ -68,7 +68,7 @@ def trace_real(call: Call, tensors: Sequence[torch.Tensor]) -> torch.fx.GraphMod
         ),
     ]
     _Noting(module).run(*primals, *tangents)
-    _tag_forward(given[: len(outputs)])
+    _tag_forward(returned[: len(outputs)])
     _tag_backward(inputs[len(primals) :])
     module.recompile()
     return module
@@ -117,6 +117,6 @@ class _Noting(torch.fx.Interpreter):
         """Run one node."""
         result = super().run_node(n)
         n.meta["val"] = pytree.tree_map_only(
-            torch.Tensor, lambda each: self._mode.from_tensor(each, static_shapes=True), result
+            torch.Tensor, lambda tensor: self._mode.from_tensor(tensor, static_shapes=True), result
         )
         return result

@@ -127,10 +127,10 @@ class Lowering:
     def _name(self, node: ast.Name, _depth: int) -> Any:
         name = node.id
         if name in self.names:
-            held = self.names[name]
-            if held is UNUSABLE:
+            value = self.names[name]
+            if value is UNUSABLE:
                 self.fail(node, f"`{name[:80]}` is a context of autograd, which is used")
-            return held
+            return value
         if name in _LITERALS:
             return _LITERALS[name]
         self.fail(node, f"the name `{name[:80]}` has no value here")
@@ -219,7 +219,7 @@ class Lowering:
                 return self._call_builtin(node, func.id, depth)
             return self._construct(node, func.id, depth)
         if not isinstance(func, ast.Attribute):
-            self.fail(node, "what is called is neither a named function nor a method of a value")
+            self.fail(node, "only named functions and methods of values can be called")
         name = self._dotted(func)
         if name is None:
             receiver: tuple[Any, ...] = (self._value(func.value, depth),)

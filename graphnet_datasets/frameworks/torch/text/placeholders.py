@@ -81,8 +81,8 @@ class InputMaker:
         if hint in (0, 4):
             self.faults.append(FAULT_SYMBOL)
         name = argument.arg
-        known = self.symbols.get(name)
-        if not is_symbol_name(name) or (known is not None and known.hint != hint):
+        symbol = self.symbols.get(name)
+        if not is_symbol_name(name) or (symbol is not None and symbol.hint != hint):
             name = next(
                 free
                 for index in range(len(self.symbols) + 1)

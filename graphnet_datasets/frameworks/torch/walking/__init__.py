@@ -1,1 +1,1 @@
-"""The walk on fake tensors: what it refuses, remembers and counts."""
+"""Walks on fake tensors: checks, caches and cost estimates of a graph before it runs."""

@@ -36,10 +36,10 @@ class ConfinedFakeMode(FakeTensorMode):
         TimeLimitError: If an operator is called after the deadline.
     """
 
-    def __init__(self, deadline: Deadline, what: str) -> None:
+    def __init__(self, deadline: Deadline, phase: str) -> None:
         super().__init__(allow_fallback_kernels=False, shape_env=None, static_shapes=True)
         self._deadline = deadline
-        self._what = what
+        self._what = phase
         self._shared: dict[int, torch.Tensor] = {}  # hidden elements by storage of their views
 
     def dispatch(
@@ -85,12 +85,12 @@ class ConfinedFakeMode(FakeTensorMode):
         self.shape_env = ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True)
         return super().dispatch(func, types, args, kwargs)
 
-    def _note_shared(self, held: list[tuple[FakeTensor, Any]], result: object) -> None:
+    def _note_shared(self, shared: list[tuple[FakeTensor, Any]], result: object) -> None:
         """Remember the hidden elements of operands that share memory with the result."""
         result_storages = {
             _memory(tensor) for tensor in pytree.tree_leaves(result) if _is_tensor(tensor)
         }
-        for tensor, constant in held:
+        for tensor, constant in shared:
             if _memory(tensor) in result_storages:
                 self._shared[_memory(tensor)] = constant
 

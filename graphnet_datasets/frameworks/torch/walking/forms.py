@@ -1,7 +1,8 @@
 """Lightweight tensor descriptions that replace fake tensors during a walk.
 
 A fake tensor costs hundreds of microseconds per operator, almost all of it in Python. A `Form`
-stores only what a walk reads: shape, strides, dtype and storage. It is converted to a fake tensor
+stores only the properties that a walk reads: shape, strides, dtype and storage. It is converted to
+a fake tensor
 when an operator has no rule in `rules`.
 """
 
@@ -122,15 +123,15 @@ class Scalar:
         return Form((), None, self.dtype)
 
 
-def form_of(fake: Any, known: dict[int, Storage]) -> Any:
+def form_of(fake: Any, storages: dict[int, Storage]) -> Any:
     """Convert a fake tensor, or a tuple or list of fake tensors, to forms.
 
     Values with elements, and values other than strided CPU tensors of known size, are returned
-    unchanged. `known` maps storage addresses of fake tensors to `Storage` objects.
+    unchanged. `storages` maps storage addresses of fake tensors to `Storage` objects.
     """
     kind = type(fake)
     if kind is tuple or kind is list:
-        return kind(form_of(item, known) for item in fake)
+        return kind(form_of(item, storages) for item in fake)
     if kind is not FakeTensor or fake.constant is not None or fake.layout is not torch.strided:
         return fake
     shape, strides = tuple(fake.shape), tuple(fake.stride())
@@ -148,17 +149,17 @@ def form_of(fake: Any, known: dict[int, Storage]) -> Any:
     num_bytes = memory.nbytes()
     if type(num_bytes) is not int:
         return fake
-    storage = known.get(memory._cdata) or Storage(num_bytes, fake)
+    storage = storages.get(memory._cdata) or Storage(num_bytes, fake)
     try:
         form = Form(shape, strides, fake.dtype, storage, offset)
     except UnfitError:
         return fake
-    known[memory._cdata] = storage
+    storages[memory._cdata] = storage
     form.fake = fake
     return form
 
 
-def fake_of(form: Form, known: dict[int, Storage]) -> torch.Tensor:
+def fake_of(form: Form, storages: dict[int, Storage]) -> torch.Tensor:
     """Return the fake tensor of a form; forms that share a storage share its memory.
 
     Raises:
@@ -170,12 +171,12 @@ def fake_of(form: Form, known: dict[int, Storage]) -> torch.Tensor:
         if storage.base is None and form.offset == 0 and reach == storage.num_bytes:
             form.fake = torch.empty_strided(form.shape, form.strides, dtype=form.dtype)
             storage.base = form.fake
-            known[form.fake.untyped_storage()._cdata] = storage
+            storages[form.fake.untyped_storage()._cdata] = storage
             return form.fake
         if storage.base is None:
             base = torch.empty(storage.num_bytes // form.dtype.itemsize, dtype=form.dtype)
             storage.base = base
-            known[base.untyped_storage()._cdata] = storage
+            storages[base.untyped_storage()._cdata] = storage
         base = storage.base
         if base.dtype != form.dtype:
             base = base.as_strided((storage.num_bytes // base.dtype.itemsize,), (1,), 0)

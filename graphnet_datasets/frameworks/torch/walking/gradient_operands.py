@@ -51,22 +51,22 @@ def check_gradient_operands(packet: str, args: Sequence[Any], kwargs: Mapping[st
     check({name: arguments.get(name) for name in names})
 
 
-def _has_shape(given: Mapping[str, Any], name: str, shape: Sequence[int]) -> None:
-    tensor = given[name]
+def _has_shape(arguments: Mapping[str, Any], name: str, shape: Sequence[int]) -> None:
+    tensor = arguments[name]
     if not is_known(tensor) or tuple(tensor.shape) != tuple(shape):
         actual = list(tensor.shape) if is_known(tensor) else "an unknown shape"
         raise MaterializeError(f"Expected `{name}` of shape {list(shape)}, got {actual}.")
 
 
-def _has_numel(given: Mapping[str, Any], name: str, count: int) -> None:
-    tensor = given[name]
+def _has_numel(arguments: Mapping[str, Any], name: str, count: int) -> None:
+    tensor = arguments[name]
     if not is_known(tensor) or tensor.numel() != count:
         actual = tensor.numel() if is_known(tensor) else "an unknown number"
         raise MaterializeError(f"Expected `{name}` to have {count} elements, got {actual}.")
 
 
-def _have_one_dtype(given: Mapping[str, Any], *names: str) -> None:
-    tensors = [given[name] for name in names if given[name] is not None]
+def _have_one_dtype(arguments: Mapping[str, Any], *names: str) -> None:
+    tensors = [arguments[name] for name in names if arguments[name] is not None]
     if len({(tensor.dtype, tensor.device) for tensor in tensors}) > 1:
         raise MaterializeError(
             f"Expected {_listed(names)} to have the same dtype and be on the same device."
@@ -81,8 +81,8 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _known(given: Mapping[str, Any], name: str, *ranks: int) -> torch.Tensor:
-    tensor = given[name]
+def _known(arguments: Mapping[str, Any], name: str, *ranks: int) -> torch.Tensor:
+    tensor = arguments[name]
     if not is_known(tensor) or (ranks and tensor.dim() not in ranks) or 0 in tensor.shape:
         actual = list(tensor.shape) if is_known(tensor) else "an unknown shape"
         rank = f" of {' or '.join(map(str, ranks))} dimensions" if ranks else ""
@@ -90,8 +90,8 @@ def _known(given: Mapping[str, Any], name: str, *ranks: int) -> torch.Tensor:
     return tensor
 
 
-def _mask(given: Mapping[str, Any], length: int = 3) -> None:
-    mask = given["output_mask"]
+def _mask(arguments: Mapping[str, Any], length: int = 3) -> None:
+    mask = arguments["output_mask"]
     if (
         not isinstance(mask, list | tuple)
         or len(mask) != length
@@ -106,8 +106,8 @@ def _whole(value: Any, low: int = 0) -> bool:
     return type(value) is int and low <= value < 2**31
 
 
-def _integers(given: Mapping[str, Any], name: str, length: int, low: int) -> list[int]:
-    values = given[name]
+def _integers(arguments: Mapping[str, Any], name: str, length: int, low: int) -> list[int]:
+    values = arguments[name]
     if (
         not isinstance(values, list | tuple)
         or len(values) not in (1, length)
@@ -121,18 +121,18 @@ def _integers(given: Mapping[str, Any], name: str, length: int, low: int) -> lis
     return list(values) * (length if len(values) == 1 else 1)
 
 
-def _check_convolution(given: Mapping[str, Any]) -> None:
-    source = _known(given, "input", 3, 4, 5)
+def _check_convolution(arguments: Mapping[str, Any]) -> None:
+    source = _known(arguments, "input", 3, 4, 5)
     rank = source.dim()
-    weight = _known(given, "weight", rank)
-    _have_one_dtype(given, "input", "weight", "grad_output")
+    weight = _known(arguments, "weight", rank)
+    _have_one_dtype(arguments, "input", "weight", "grad_output")
     spatial = rank - 2
-    stride = _integers(given, "stride", spatial, 1)
-    padding = _integers(given, "padding", spatial, 0)
-    dilation = _integers(given, "dilation", spatial, 1)
-    extra = _integers(given, "output_padding", spatial, 0)
-    groups, transposed = given["groups"], given["transposed"]
-    _mask(given)
+    stride = _integers(arguments, "stride", spatial, 1)
+    padding = _integers(arguments, "padding", spatial, 0)
+    dilation = _integers(arguments, "dilation", spatial, 1)
+    extra = _integers(arguments, "output_padding", spatial, 0)
+    groups, transposed = arguments["groups"], arguments["transposed"]
+    _mask(arguments)
     if type(transposed) is not bool or not _whole(groups, 1):
         raise MaterializeError(
             "Expected `groups` to be a positive integer and `transposed` a boolean, got "
@@ -159,41 +159,41 @@ def _check_convolution(given: Mapping[str, Any]) -> None:
             sizes.append((size - 1) * stride[at] - 2 * padding[at] + reach + extra[at] + 1)
         else:
             sizes.append((size + 2 * padding[at] - reach - 1) // stride[at] + 1)
-    _has_shape(given, "grad_output", (source.shape[0], channels, *sizes))
-    biases = given["bias_sizes"]
+    _has_shape(arguments, "grad_output", (source.shape[0], channels, *sizes))
+    biases = arguments["bias_sizes"]
     if biases is not None and list(biases) not in ([channels], [0]):
         raise MaterializeError(
             f"Expected `bias_sizes` to be None, [0] or [{channels}], got {biases!r}."[:120]
         )
 
 
-def _check_layer_norm(given: Mapping[str, Any]) -> None:
-    source = _known(given, "input")
-    normalized = given["normalized_shape"]
+def _check_layer_norm(arguments: Mapping[str, Any]) -> None:
+    source = _known(arguments, "input")
+    normalized = arguments["normalized_shape"]
     count = len(normalized) if isinstance(normalized, list | tuple) else 0
     if not 0 < count <= source.dim() or list(source.shape[-count:]) != list(normalized):
         raise MaterializeError(
             f"Expected `normalized_shape` to be the last sizes of {list(source.shape)}, got "
             f"{normalized!r}."[:140]
         )
-    _has_shape(given, "grad_out", source.shape)
-    _have_one_dtype(given, "grad_out", "input")
+    _has_shape(arguments, "grad_out", source.shape)
+    _have_one_dtype(arguments, "grad_out", "input")
     rows = math.prod(source.shape[:-count])
     for name in ("mean", "rstd"):
-        _has_numel(given, name, rows)
-    _check_statistics(given, source, "mean", "rstd")
+        _has_numel(arguments, name, rows)
+    _check_statistics(arguments, source, "mean", "rstd")
     for name in ("weight", "bias"):
-        if given[name] is not None:
-            _has_shape(given, name, normalized)
+        if arguments[name] is not None:
+            _has_shape(arguments, name, normalized)
     _have_one_dtype(
-        given, *(name for name in ("weight", "bias", "mean") if given[name] is not None)
+        arguments, *(name for name in ("weight", "bias", "mean") if arguments[name] is not None)
     )
-    _mask(given)
+    _mask(arguments)
 
 
-def _check_statistics(given: Mapping[str, Any], source: torch.Tensor, *names: str) -> None:
+def _check_statistics(arguments: Mapping[str, Any], source: torch.Tensor, *names: str) -> None:
     """Check that statistics have the dtype of the input, or float32 for a 16-bit input."""
-    dtypes = {given[name].dtype for name in names if given[name] is not None}
+    dtypes = {arguments[name].dtype for name in names if arguments[name] is not None}
     if len(dtypes) > 1 or not dtypes <= {source.dtype, torch.float32}:
         raise MaterializeError(
             f"Expected {_listed(names)} to have the dtype of the input ({source.dtype}) or all "
@@ -201,9 +201,9 @@ def _check_statistics(given: Mapping[str, Any], source: torch.Tensor, *names: st
         )
 
 
-def _check_group_norm(given: Mapping[str, Any]) -> None:
-    source = _known(given, "input")
-    sizes = [given[name] for name in ("N", "C", "HxW", "group")]
+def _check_group_norm(arguments: Mapping[str, Any]) -> None:
+    source = _known(arguments, "input")
+    sizes = [arguments[name] for name in ("N", "C", "HxW", "group")]
     if not all(_whole(size, 1) for size in sizes):
         raise MaterializeError(
             f"Expected `N`, `C`, `HxW` and `group` to be positive integers, got {sizes}."
@@ -214,41 +214,41 @@ def _check_group_norm(given: Mapping[str, Any]) -> None:
             "Expected `N`, `C` and `HxW` to be the sizes of `input`, and `group` to divide `C`, "
             f"got {batch}, {channels}, {pixels} and {groups} for {source.numel()} elements."
         )
-    _has_numel(given, "grad_out", source.numel())
-    _have_one_dtype(given, "grad_out", "input")
+    _has_numel(arguments, "grad_out", source.numel())
+    _have_one_dtype(arguments, "grad_out", "input")
     for name in ("mean", "rstd"):
-        _has_numel(given, name, batch * groups)
-    if given["weight"] is not None:
-        _has_numel(given, "weight", channels)
-    _check_statistics(given, source, "mean", "rstd", "weight")
-    _mask(given)
+        _has_numel(arguments, name, batch * groups)
+    if arguments["weight"] is not None:
+        _has_numel(arguments, "weight", channels)
+    _check_statistics(arguments, source, "mean", "rstd", "weight")
+    _mask(arguments)
 
 
-def _check_batch_norm(given: Mapping[str, Any]) -> None:
-    source = _known(given, "input")
+def _check_batch_norm(arguments: Mapping[str, Any]) -> None:
+    source = _known(arguments, "input")
     if source.dim() < 2:
         raise MaterializeError(
             f"Expected `input` to have at least 2 dimensions, got shape {list(source.shape)}."
         )
     channels = source.shape[1]
-    _has_shape(given, "grad_out", source.shape)
-    _have_one_dtype(given, "grad_out", "input")
-    if type(given["train"]) is not bool:
-        raise MaterializeError(f"Expected `train` to be a boolean, got {given['train']!r}.")
-    needed = ("save_mean", "save_invstd") if given["train"] else ("running_mean", "running_var")
+    _has_shape(arguments, "grad_out", source.shape)
+    _have_one_dtype(arguments, "grad_out", "input")
+    if type(arguments["train"]) is not bool:
+        raise MaterializeError(f"Expected `train` to be a boolean, got {arguments['train']!r}.")
+    needed = ("save_mean", "save_invstd") if arguments["train"] else ("running_mean", "running_var")
     for name in ("weight", "running_mean", "running_var", "save_mean", "save_invstd"):
-        if name in needed or (given[name] is not None and not name.startswith("save")):
-            _has_numel(given, name, channels)
-    _check_statistics(given, source, "weight", *needed)
-    _mask(given)
+        if name in needed or (arguments[name] is not None and not name.startswith("save")):
+            _has_numel(arguments, name, channels)
+    _check_statistics(arguments, source, "weight", *needed)
+    _mask(arguments)
 
 
-def _check_pooling(given: Mapping[str, Any]) -> None:
+def _check_pooling(arguments: Mapping[str, Any]) -> None:
     """Check adaptive pooling: gradient and input share batch and channels, not spatial sizes."""
-    source = _known(given, "self")
-    gradient = _known(given, "grad_output", source.dim())
-    _have_one_dtype(given, "self", "grad_output")
-    spatial = given["spatial"]
+    source = _known(arguments, "self")
+    gradient = _known(arguments, "grad_output", source.dim())
+    _have_one_dtype(arguments, "self", "grad_output")
+    spatial = arguments["spatial"]
     if source.dim() not in (spatial + 1, spatial + 2):
         raise MaterializeError(
             f"Expected an input of {spatial + 1} or {spatial + 2} dimensions, got shape "
@@ -262,57 +262,60 @@ def _check_pooling(given: Mapping[str, Any]) -> None:
 
 
 def _adaptive(spatial: int) -> Callable[[Mapping[str, Any]], None]:
-    return lambda given: _check_pooling({**given, "spatial": spatial})
+    return lambda arguments: _check_pooling({**arguments, "spatial": spatial})
 
 
-def _check_softmax(given: Mapping[str, Any]) -> None:
-    output = given["output"]
+def _check_softmax(arguments: Mapping[str, Any]) -> None:
+    output = arguments["output"]
     if not is_known(output):
         raise MaterializeError("Expected `output` to be a tensor of known shape.")
-    _has_shape(given, "grad_output", output.shape)
-    _have_one_dtype(given, "grad_output", "output")
-    if given["input_dtype"] != output.dtype:
+    _has_shape(arguments, "grad_output", output.shape)
+    _have_one_dtype(arguments, "grad_output", "output")
+    if arguments["input_dtype"] != output.dtype:
         raise MaterializeError(
-            f"Expected `input_dtype` to be {output.dtype}, got {given['input_dtype']}."
+            f"Expected `input_dtype` to be {output.dtype}, got {arguments['input_dtype']}."
         )
 
 
 def _like_forward(forward: str, *names: str) -> Callable[[Mapping[str, Any]], None]:
     """Return a check that the gradient has the shape of the forward operator's result."""
 
-    def check(given: Mapping[str, Any]) -> None:
-        source = _known(given, "self")
-        _have_one_dtype(given, "self", "grad_output")
+    def check(arguments: Mapping[str, Any]) -> None:
+        source = _known(arguments, "self")
+        _have_one_dtype(arguments, "self", "grad_output")
         try:
-            result = getattr(_ATEN, forward)(source, *(given[name] for name in names))
+            result = getattr(_ATEN, forward)(source, *(arguments[name] for name in names))
         except (RuntimeError, TypeError, ValueError, IndexError) as error:
             raise MaterializeError(
                 f"`{forward}` does not accept the other arguments: {error}"
             ) from error
-        _has_shape(given, "grad_output", result.shape)
+        _has_shape(arguments, "grad_output", result.shape)
 
     return check
 
 
-def _check_attention(given: Mapping[str, Any]) -> None:
-    query, key = _known(given, "query", 4), _known(given, "key", 4)
+def _check_attention(arguments: Mapping[str, Any]) -> None:
+    query, key = _known(arguments, "query", 4), _known(arguments, "key", 4)
     batch, heads, length, width = query.shape
     # Several query heads may share one key head; the kernel does not check divisibility.
     shared = key.shape[1] if heads % key.shape[1] == 0 else heads
-    _has_shape(given, "key", (batch, shared, key.shape[2], width))
-    _has_shape(given, "value", key.shape)
-    _have_one_dtype(given, "query", "key", "value")
-    if given["dropout_p"] not in (None, 0, 0.0) or type(given["is_causal"] or False) is not bool:
+    _has_shape(arguments, "key", (batch, shared, key.shape[2], width))
+    _has_shape(arguments, "value", key.shape)
+    _have_one_dtype(arguments, "query", "key", "value")
+    if (
+        arguments["dropout_p"] not in (None, 0, 0.0)
+        or type(arguments["is_causal"] or False) is not bool
+    ):
         raise MaterializeError(
             "Expected `dropout_p` to be 0 and `is_causal` to be a boolean, got "
-            f"{given['dropout_p']!r} and {given['is_causal']!r}."
+            f"{arguments['dropout_p']!r} and {arguments['is_causal']!r}."
         )
-    if given["scale"] is not None and type(given["scale"]) not in (int, float):
+    if arguments["scale"] is not None and type(arguments["scale"]) not in (int, float):
         raise MaterializeError(
             f"Expected `scale` to be None or a number known before the run, got a "
-            f"{type(given['scale']).__name__}."
+            f"{type(arguments['scale']).__name__}."
         )
-    mask = given["attn_mask"]
+    mask = arguments["attn_mask"]
     if mask is not None:
         shape = (batch, heads, length, key.shape[2])
         if not is_known(mask) or mask.dim() not in (2, 4) or mask.dtype not in (
@@ -330,44 +333,44 @@ def _check_attention(given: Mapping[str, Any]) -> None:
             )
 
 
-def _check_attention_backward(given: Mapping[str, Any]) -> None:
-    _check_attention(given)
-    query = given["query"]
+def _check_attention_backward(arguments: Mapping[str, Any]) -> None:
+    _check_attention(arguments)
+    query = arguments["query"]
     for name in ("grad_out", "out"):
-        _has_shape(given, name, query.shape)
-    _have_one_dtype(given, "query", "grad_out", "out")
-    _has_shape(given, "logsumexp", query.shape[:3])
-    if given["logsumexp"].dtype != (
+        _has_shape(arguments, name, query.shape)
+    _have_one_dtype(arguments, "query", "grad_out", "out")
+    _has_shape(arguments, "logsumexp", query.shape[:3])
+    if arguments["logsumexp"].dtype != (
         torch.float64 if query.dtype == torch.float64 else torch.float32
     ):
         raise MaterializeError(
             "Expected `logsumexp` of dtype torch.float64 for float64 queries and torch.float32 "
-            f"otherwise, got {given['logsumexp'].dtype}."
+            f"otherwise, got {arguments['logsumexp'].dtype}."
         )
 
 
-def _check_weight_norm(given: Mapping[str, Any]) -> None:
-    weight = _known(given, "v")
-    dim, rank = given["dim"], weight.dim()
+def _check_weight_norm(arguments: Mapping[str, Any]) -> None:
+    weight = _known(arguments, "v")
+    dim, rank = arguments["dim"], weight.dim()
     dim = 0 if dim is None else dim
     if type(dim) is not int or dim not in (0, rank - 1):
         raise MaterializeError(f"Expected `dim` to be 0 or {rank - 1}, got {dim!r}."[:80])
     norms = [size if axis == dim else 1 for axis, size in enumerate(weight.shape)]
     for name in ("g", "norms", "grad"):
-        if name in given:
-            _has_shape(given, name, weight.shape if name == "grad" else norms)
-    _have_one_dtype(given, *(name for name in ("v", "g", "grad") if name in given))
-    if "norms" in given and given["norms"].dtype not in (weight.dtype, torch.float32):
+        if name in arguments:
+            _has_shape(arguments, name, weight.shape if name == "grad" else norms)
+    _have_one_dtype(arguments, *(name for name in ("v", "g", "grad") if name in arguments))
+    if "norms" in arguments and arguments["norms"].dtype not in (weight.dtype, torch.float32):
         raise MaterializeError(
             f"Expected `norms` of dtype {weight.dtype} or torch.float32, got "
-            f"{given['norms'].dtype}."
+            f"{arguments['norms'].dtype}."
         )
 
 
-def _check_weight_norm_backward(given: Mapping[str, Any]) -> None:
+def _check_weight_norm_backward(arguments: Mapping[str, Any]) -> None:
     names = {"v": "saved_v", "g": "saved_g", "norms": "saved_norms", "grad": "grad_w"}
     _check_weight_norm(
-        {"dim": given["dim"], **{name: given[saved] for name, saved in names.items()}}
+        {"dim": arguments["dim"], **{name: arguments[saved] for name, saved in names.items()}}
     )
 
 

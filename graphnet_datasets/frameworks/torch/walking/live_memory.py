@@ -79,12 +79,12 @@ class StorageWatch:
 class LiveMemory:
     """Live storages, each counted once however many values view it.
 
-    `known` maps storage addresses of fake tensors to the `Storage` of their form. A view whose
+    `storages` maps storage addresses of fake tensors to the `Storage` of their form. A view whose
     sizes are known only at run time stays a fake tensor but shares the memory of a form.
     """
 
-    def __init__(self, known: Mapping[int, Storage] | None = None) -> None:
-        self.known = {} if known is None else known
+    def __init__(self, storages: Mapping[int, Storage] | None = None) -> None:
+        self.known = {} if storages is None else storages
         self.live_bytes = 0
         self.peak_bytes = 0
         self.total_bytes = 0
@@ -125,14 +125,14 @@ class LiveMemory:
 
 
 def _storages(
-    value: Any, known: Mapping[int, Storage] = types.MappingProxyType({})
+    value: Any, storages: Mapping[int, Storage] = types.MappingProxyType({})
 ) -> Iterable[tuple[int, int]]:
     if type(value) in _STAND_INS:
         return ((value.storage.key, value.storage.num_bytes),)
-    return _all_storages(value, known)
+    return _all_storages(value, storages)
 
 
-def _all_storages(value: Any, known: Mapping[int, Storage]) -> Iterator[tuple[int, int]]:
+def _all_storages(value: Any, storages: Mapping[int, Storage]) -> Iterator[tuple[int, int]]:
     if isinstance(value, tuple | list) and len(value) > _LARGE_LIST:
         yield id(value), _ITEM_BYTES * len(value)
     for tensor in tensors_in(value):
@@ -143,7 +143,7 @@ def _all_storages(value: Any, known: Mapping[int, Storage]) -> Iterator[tuple[in
             storage = tensor.untyped_storage()
             num_bytes = storage.nbytes()
             key = storage._cdata
-            if (of_form := known.get(key)) is not None:
+            if (of_form := storages.get(key)) is not None:
                 key, num_bytes = of_form.key, of_form.num_bytes
         except (RuntimeError, NotImplementedError):  # batched and sparse tensors have no storage
             num_bytes = tensor.numel() * tensor.element_size()

@@ -1,4 +1,4 @@
-"""Interface for recording what each operator of a walk costs or returns."""
+"""Interface for recording the costs or results of each operator of a walk."""
 
 from __future__ import annotations
 

@@ -59,15 +59,15 @@ def recall(key: Hashable) -> Remembered | None:
     return _ALL_CALLS.get(key)
 
 
-def keep(key: Hashable, found: Remembered | None) -> None:
+def keep(key: Hashable, call: Remembered | None) -> None:
     """Cache the result of a call for `recall`."""
-    if found is not None and all(
+    if call is not None and all(
         device.type == "cpu" and dtype in PLAIN_DTYPES and math.prod(shape) <= MAX_ELEMENTS
-        for shape, _, dtype, device in found.forms
+        for shape, _, dtype, device in call.forms
     ):
         if len(_ALL_CALLS) >= MAX_REMEMBERED:
             _ALL_CALLS.clear()
-        _ALL_CALLS[key] = found
+        _ALL_CALLS[key] = call
 
 
 def forget_all() -> None:

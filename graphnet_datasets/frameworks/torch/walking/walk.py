@@ -205,8 +205,8 @@ class Walk:
         self.values.append(result)
         self.memory.hold(index, result)
         if self.limit_bytes is not None and self.memory.live_bytes > self.limit_bytes:
-            what = f"{self._place(position)} brings the tensors that are alive to"
-            self._check_limit(self.memory.live_bytes, what)
+            subject = f"{self._place(position)} increases the memory of live tensors to"
+            self._check_limit(self.memory.live_bytes, subject)
         buffers = self._buffer_bytes(op, operands, result)
         if buffers:
             self.working_bytes = max(self.working_bytes, self.memory.live_bytes + buffers)
@@ -258,9 +258,9 @@ class Walk:
             if result is not NotImplemented:
                 return result
             key = key_of(operator, args, kwargs)
-            known = None if key is None else recall(key)
-            if known is not None:
-                return known.make_forms()
+            call = None if key is None else recall(key)
+            if call is not None:
+                return call.make_forms()
         mode = self._enter_mode()
         args, kwargs = map_forms(args, self._fake), map_forms(kwargs, self._fake)
         if operator.name == AUTOCAST:
@@ -343,10 +343,10 @@ class Walk:
             if layer.steps > WALKED_STEPS[-1]:
                 return self._apply_loop(operator, layer)
         key = key_of(operator, args, kwargs)
-        known = None if key is None else self.calls.get(key)
-        if known is not None:
-            with self.observer.repeat(known.noted):
-                return known.make()
+        call = None if key is None else self.calls.get(key)
+        if call is not None:
+            with self.observer.repeat(call.noted):
+                return call.make()
         result = _apply(operator, args, kwargs)
         if key is not None and key not in self.calls:
             self.calls[key] = remember(args, kwargs, result, self.observer.noted())
@@ -380,12 +380,12 @@ class Walk:
         self._enter_mode()
         return empty(shape, None, value.dtype)
 
-    def _check_limit(self, live_bytes: int, what: str) -> None:
+    def _check_limit(self, live_bytes: int, subject: str) -> None:
         if self.limit_bytes is not None and live_bytes > self.limit_bytes:
             live, limit = f"{live_bytes / 1e9:,.3f}", f"{self.limit_bytes / 1e9:,.3f}"
             raise MemoryLimitError(
-                f"{what} {live} GB; the limit is {limit} GB. Raise `memory_limit_bytes`, or skip "
-                "the sample."
+                f"{subject} {live} GB; the limit is {limit} GB. Raise `memory_limit_bytes`, or "
+                "skip the sample."
             )
 
 
