@@ -147,10 +147,10 @@ def truncated_ids(directory: Path) -> set[str]:
 def place(
     pending: Iterable[Pending], known_groups: Mapping[str, str], was_truncated: Collection[str] = ()
 ) -> Placed:
-    """Give rows their groups, and leave out what is linked to groups of two splits.
+    """Assign groups to rows, and leave out models that are linked to groups of two splits.
 
-    `known` is kept, but for a whole graph of the name of one that `was_truncated`: that was another
-    graph, and its group may be that of other models.
+    Rows keep their `known_groups`. An exception is a whole graph whose id is in `was_truncated`:
+    the earlier row was a different graph, whose group may belong to other models.
     """
     rows = list(pending)
     if not rows:

@@ -52,11 +52,10 @@ class Course:
 def follow(
     captures: Iterable[Capture], total: int, num_known: int = 0, out: TextIO | None = None
 ) -> list[Capture]:
-    """Return what an iterator gives, and say meanwhile how it goes on.
+    """Return the captures as a list, and report progress while they are made.
 
-    The first `known` captures were made by an earlier build. Each failure is a line. On a terminal
-    a bar is drawn; elsewhere a line with the state comes every `QUIET_S` seconds, so that a log can
-    be followed.
+    The first `num_known` captures were made by an earlier build. Each failure is printed on a line.
+    On a terminal a bar shows the progress; otherwise a line is printed every `QUIET_S` seconds.
     """
     place: TextIO = out or sys.stdout
     course = Course(total)

@@ -46,10 +46,10 @@ def hide_parts(text: str, url: str) -> str:
     >>> hide_parts("no repository tiger", "github://me:tiger@main/x")
     'no repository ***'
     """
-    secrets = [found[0] for found in _WITH_PASSWORD.finditer(url)]
-    secrets += [found[0] for found in _WITH_USER.finditer(url)]
+    secrets = [match[0] for match in _WITH_PASSWORD.finditer(url)]
+    secrets += [match[0] for match in _WITH_USER.finditer(url)]
     secrets += [part for secret in secrets for part in secret.split(":")]
-    secrets += [found[0][len(found[1]) :] for found in _IN_QUERY.finditer(url)]
+    secrets += [match[0][len(match[1]) :] for match in _IN_QUERY.finditer(url)]
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_LENGTH:
             text = text.replace(secret, HIDDEN)

@@ -27,14 +27,14 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     """
     wanted = name.casefold()
     by_text: dict[str, list[str]] = {}
-    for each in names:
-        for text in {each.casefold(), each.casefold().rpartition("/")[2]}:
-            by_text.setdefault(text, []).append(each)
+    for candidate in names:
+        for text in {candidate.casefold(), candidate.casefold().rpartition("/")[2]}:
+            by_text.setdefault(text, []).append(candidate)
     close = difflib.get_close_matches(wanted, by_text, MAX_SUGGESTIONS, _LEAST_LIKENESS)
     likeness = {text: difflib.SequenceMatcher(None, text, wanted).ratio() for text in close}
     least = max(likeness.values(), default=0) - _BEST_BY
     close = [wanted] if wanted in by_text else [text for text in close if likeness[text] > least]
-    found = list(dict.fromkeys(each for text in close for each in by_text[text]))
-    if not found:
+    matches = list(dict.fromkeys(match for text in close for match in by_text[text]))
+    if not matches:
         return ""
-    return f" Did you mean {' or '.join(f'`{each}`' for each in found[:MAX_SUGGESTIONS])}?"
+    return f" Did you mean {' or '.join(f'`{name}`' for name in matches[:MAX_SUGGESTIONS])}?"

@@ -42,11 +42,11 @@ def explain_not_finite(counted: Iterable[tuple[int, int]], sample: Sample) -> tu
     counts = +counts
     if not counts:
         return "", True
-    found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    listing = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
     if counts.keys() <= written_by(sample):
-        what = "NaN" if NAN in counts else "infinities (a mask)"
-        return f"The outputs hold {found} elements; the graph itself writes {what}.", True
-    return f"The outputs hold {found} elements.", False
+        elements = "NaN" if NAN in counts else "infinities (a mask)"
+        return f"The outputs hold {listing} elements; the graph itself writes {elements}.", True
+    return f"The outputs hold {listing} elements.", False
 
 
 def written_by(sample: Sample) -> set[str]:

@@ -46,11 +46,13 @@ _CLASS = re.compile(
 )
 
 
-def split_groups(graphs: pa.Table, known: Mapping[str, str] | None = None) -> list[str | None]:
+def split_groups(
+    graphs: pa.Table, known_groups: Mapping[str, str] | None = None
+) -> list[str | None]:
     """Return the group of each graph, or None if it is linked to groups of different splits.
 
-    `graphs` has the columns of `COLUMNS`; `known` maps ids of graphs to the groups they keep.
-    Neither the order nor the number of rows affects known graphs.
+    `graphs` has the columns of `COLUMNS`; `known_groups` maps ids of graphs to the groups that
+    they keep. Neither the order nor the number of rows affects known graphs.
 
     >>> ops = [[{"target": name, "operands": [0]} for name in names] for names in
     ...     (["torch.relu"], ["torch.relu"], ["torch.sin", "torch.cos"])]
@@ -61,7 +63,7 @@ def split_groups(graphs: pa.Table, known: Mapping[str, str] | None = None) -> li
     """
     ids: list[str] = graphs["id"].to_pylist()
     families = graphs["family"].to_pylist()
-    groups: list[str | None] = [(known or {}).get(each) for each in ids]
+    groups: list[str | None] = [(known_groups or {}).get(sample_id) for sample_id in ids]
     is_done = [group is not None for group in groups]
     if all(is_done):
         return groups
@@ -210,9 +212,9 @@ def _operators(
     producer[is_op] = target[first[user][is_op] + position[is_op]]
     place = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
     with np.errstate(over="ignore"):
-        each = _mix((producer + 2).astype(np.uint64) * _ODD + place.astype(np.uint64))
+        mixed = _mix((producer + 2).astype(np.uint64) * _ODD + place.astype(np.uint64))
         sums = np.zeros(len(target), dtype=np.uint64)
-        np.add.at(sums, user, each)
+        np.add.at(sums, user, mixed)
         keys = _mix(sums + _mix(target.astype(np.uint64) + np.uint64(1)))
     return owner, target, np.unique(keys, return_inverse=True)[1].astype(np.int64)
 

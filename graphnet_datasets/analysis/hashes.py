@@ -165,16 +165,16 @@ class _Colours:
         outputs = self.output_label + b"".join([final[ref] for ref in self.outputs])
         return _digest(b"".join(sorted(nodes)) + outputs).hex()
 
-    def _leaf(self, each: Input, has_shapes: bool) -> bytes:
+    def _leaf(self, graph_input: Input, has_shapes: bool) -> bytes:
         # Ignore whether a tensor is data or a weight: a graph captured again with its weights as
         # arguments has only data inputs.
         sample = self.sample
-        if each.role == "symbol":
-            size = evaluate(each.source_name, sample.hints) if has_shapes else ""
+        if graph_input.role == "symbol":
+            size = evaluate(graph_input.source_name, sample.hints) if has_shapes else ""
             return _digest(f"symbol {size}".encode())
-        kind = "scalar" if each.role == "scalar" else "tensor"
-        shape = sample.shape_of(each.value) if has_shapes else ""
-        return _digest(f"{kind} {each.value.dtype} {shape}".encode())
+        kind = "scalar" if graph_input.role == "scalar" else "tensor"
+        shape = sample.shape_of(graph_input.value) if has_shapes else ""
+        return _digest(f"{kind} {graph_input.value.dtype} {shape}".encode())
 
     def _forward(self, leaves: list[bytes]) -> list[bytes]:
         colours = leaves + [b""] * self.sample.num_ops

@@ -68,17 +68,17 @@ def load_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(path)
     place, run_id = (path, None) if path.exists() else (path.parent, path.name)
     rows = read_runs(place).to_pylist()
-    found = [row for row in rows if run_id in (None, row["run_id"])]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matches = [row for row in rows if run_id in (None, row["run_id"])]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         raise RunError(
             f"`{place}` holds no run `{run_id}`. Its {len(rows)} runs have ids such as "
             f"`{rows[0]['run_id']}`; name one as `{place / rows[0]['run_id']}`."
         )
     raise RunError(
-        f"`{place}` holds {len(found)} runs. Name one by its id, as in "
-        f"`{place / found[0]['run_id']}`."
+        f"`{place}` holds {len(matches)} runs. Name one by its id, as in "
+        f"`{place / matches[0]['run_id']}`."
     )
 
 
@@ -204,36 +204,36 @@ def _find_row(before: Mapping[str, Any], dataset: str | os.PathLike[str] | None)
         )
     is_file = str(place).startswith("/") or str(place).endswith(".parquet")
     rows = select_rows(place if is_file else before["sample_id"], dataset=place)
-    found = [
+    problems = [
         row
         for row in rows
         if (row["id"], row["framework"]) == (before["sample_id"], before["framework"])
     ]
-    if not found:
+    if not problems:
         raise RunError(
             f"`{place}` holds no sample `{before['sample_id']}` of {before['framework']}. Name "
             "another dataset with `--dataset`."
         )
-    return found[0]
+    return problems[0]
 
 
 def _judged_calls(before: Mapping[str, Any]) -> list[JudgedCall]:
     return [
-        JudgedCall(each["seed"] - before["seed"], each["start"], each["is_candidate_first"])
-        for each in before["judged"] or ()
-        if each["is_candidate_first"] is not None
+        JudgedCall(call["seed"] - before["seed"], call["start"], call["is_candidate_first"])
+        for call in before["judged"] or ()
+        if call["is_candidate_first"] is not None
     ]
 
 
 def _compared(before: Mapping[str, Any], now: Mapping[str, Any]) -> Again:
-    earlier = {(each["seed"], each["start"]): each for each in before["judged"] or ()}
+    earlier = {(call["seed"], call["start"]): call for call in before["judged"] or ()}
     pairs = [
-        (earlier[each["seed"], each["start"]], each)
-        for each in now["judged"] or ()
-        if (each["seed"], each["start"]) in earlier
+        (earlier[call["seed"], call["start"]], call)
+        for call in now["judged"] or ()
+        if (call["seed"], call["start"]) in earlier
     ]
     equal = [
-        sum(one[name] == other[name] for one, other in pairs)
+        sum(left[name] == right[name] for left, right in pairs)
         for name in ("baseline_hash", "candidate_hash")
     ]
     return Again(before, now, len(pairs), *equal)

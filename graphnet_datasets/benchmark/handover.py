@@ -100,7 +100,7 @@ class JudgedCall:
         return [self.set_index, self.start, self.is_candidate_first]
 
 
-def read_judged(given: Any) -> list[JudgedCall]:
+def read_judged(value: Any) -> list[JudgedCall]:
     """Return the judged calls that a worker reported.
 
     Raises:
@@ -109,10 +109,10 @@ def read_judged(given: Any) -> list[JudgedCall]:
     >>> read_judged([[7, None, True]])
     [JudgedCall(set_index=7, start=None, is_candidate_first=True)]
     """
-    if not isinstance(given, list) or len(given) > MAX_JUDGED + MAX_WHOLE:
+    if not isinstance(value, list) or len(value) > MAX_JUDGED + MAX_WHOLE:
         raise HandoverError("The worker did not name the calls to be judged.")
     calls = []
-    for item in given:
+    for item in value:
         if not isinstance(item, list) or len(item) != 3:
             raise HandoverError("The worker did not name the calls to be judged.")
         set_index, start, is_candidate_first = item
@@ -217,10 +217,13 @@ def read_all_outputs(
     Raises:
         HandoverError: a description does not match the file.
     """
-    for each in described:
-        _check_length(each)
+    for description in described:
+        _check_length(description)
     data = _map(path)
-    return [_read(data, each, start) for each, start in zip(described, starts, strict=True)]
+    return [
+        _read(data, description, start)
+        for description, start in zip(described, starts, strict=True)
+    ]
 
 
 def _check_length(described: Any) -> None:
@@ -229,7 +232,7 @@ def _check_length(described: Any) -> None:
 
 
 def _read(data: mmap.mmap | bytes, described: list[Any], start: int | None) -> list[Output]:
-    places = [_place(each) for each in described]
+    places = [_place(description) for description in described]
     outputs = []
     for dtype, shape, offset in places:
         size = math.prod(shape)

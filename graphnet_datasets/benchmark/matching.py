@@ -37,20 +37,20 @@ def match_compilers(
     if isinstance(dataset, list | tuple) and not dataset:
         raise RunError("There is nothing to run: no sample was given. Pass names or samples.")
     filters = as_filters(filters)
-    known = _frameworks_of_compilers(compilers, filters)  # raises before the slower reading
-    supported = frozenset().union(*known.values())
+    by_compiler = _frameworks_of_compilers(compilers, filters)  # raises before the slower reading
+    supported = frozenset().union(*by_compiler.values())
     # Select all samples first: a limit applies to the samples that will run, which requires their
     # framework.
     chosen = choose(dataset, filters, dataset=source)
-    found = chosen.frameworks
-    if not filters.framework and not found.isdisjoint(supported):
-        found &= supported
-    frameworks = [each for each in framework_names() if each in found]
+    names = chosen.frameworks
+    if not filters.framework and not names.isdisjoint(supported):
+        names &= supported
+    frameworks = [name for name in framework_names() if name in names]
     if not frameworks:
         raise no_match(dataset, filters, dataset=source)
     matched: dict[Any, list[str]] = {framework: [] for framework in frameworks}
-    for name, able in known.items():
-        fitting = [each for each in frameworks if each in able]
+    for name, able in by_compiler.items():
+        fitting = [framework for framework in frameworks if framework in able]
         if not fitting:
             find_entry(name, frameworks[0])  # raises an error that lists the known compilers
         for framework in fitting[:1] if ":" in name else fitting:
@@ -81,19 +81,19 @@ def _frameworks_of_compilers(compilers: Sequence[str], filters: Filters) -> dict
     Raises:
         UnknownCompilerError: there is no compiler with this name.
     """
-    known = {name: _frameworks_of(name) for name in compilers}
-    for name, frameworks in known.items():
+    by_compiler = {name: _frameworks_of(name) for name in compilers}
+    for name, frameworks in by_compiler.items():
         if not frameworks:
             find_entry(name, (filters.framework or framework_names())[0])
-    return known
+    return by_compiler
 
 
 def _frameworks_of(name: str) -> list[str]:
-    found = []
+    names = []
     for framework in framework_names():
         try:
             find_entry(name, framework)
         except UnknownCompilerError:
             continue
-        found.append(framework)
-    return found
+        names.append(framework)
+    return names

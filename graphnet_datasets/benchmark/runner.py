@@ -129,7 +129,7 @@ def run(
     )
     resolved = [resolve_name(name) for name in named]  # raises early if a file is missing
     compilers = resolved if executor == "ray" else named  # nodes have other directories
-    given = resolve_paths(options or {})
+    resolved_options = resolve_paths(options or {})
     if executor == "local":  # cluster nodes may have other builds
         check_builds(compilers, filters, devices)
     rows, compilers_of = match_compilers(dataset, filters, source, compilers)
@@ -150,7 +150,7 @@ def run(
         )
         stack.callback(runs_on.close)
         candidates = {
-            framework: [runs_on.find_candidate(name, framework, given) for name in names]
+            framework: [runs_on.find_candidate(name, framework, resolved_options) for name in names]
             for framework, names in compilers_of.items()
         }
         # Several devices are identical, so it does not matter which one ran a sample.
@@ -200,11 +200,11 @@ def _make_executor(
 def _settings(settings: Settings | None, changes: Mapping[str, Any]) -> Settings:
     import dataclasses
 
-    known = {field.name for field in dataclasses.fields(Settings)}
+    names = {field.name for field in dataclasses.fields(Settings)}
     for name in changes:
-        if name not in known:
+        if name not in names:
             raise RunError(
-                f"There is no setting `{name}`. The settings are {', '.join(sorted(known))}."
+                f"There is no setting `{name}`. The settings are {', '.join(sorted(names))}."
             )
     return dataclasses.replace(settings or Settings(), **changes)
 
@@ -248,11 +248,11 @@ def _tell_earlier(
     store: RunStore,
 ) -> None:
     """Log how many runs are already done, and which records have another environment or source."""
-    asked = [(job, run_id, candidate) for job in jobs for run_id, candidate in job.candidates]
-    num_done = sum(run_id in store for _, run_id, _ in asked)
-    if said := describe_done(num_done, len(asked)):
-        _logger.warning("%s", said)
-    if num_done == len(asked):
+    requested = [(job, run_id, candidate) for job in jobs for run_id, candidate in job.candidates]
+    num_done = sum(run_id in store for _, run_id, _ in requested)
+    if message := describe_done(num_done, len(requested)):
+        _logger.warning("%s", message)
+    if num_done == len(requested):
         return
     pending = (
         {
@@ -266,7 +266,7 @@ def _tell_earlier(
             "sample_digest": sample_digest(job.sample),
             "environment": json.dumps(environment, sort_keys=True),
         }
-        for job, run_id, candidate in asked
+        for job, run_id, candidate in requested
         if run_id not in store
     )
     for sentence in describe_others(pending, store.rows((*ASKED_FOR, *FOUND))):
@@ -326,12 +326,12 @@ def _run_jobs(
 def _where(dataset: Any, source: str | os.PathLike[str]) -> str | None:
     """Return where named samples can be found again, or None if objects were given."""
     places = set()
-    for each in dataset if isinstance(dataset, list | tuple) else [dataset]:
-        if not isinstance(each, str | os.PathLike):
+    for item in dataset if isinstance(dataset, list | tuple) else [dataset]:
+        if not isinstance(item, str | os.PathLike):
             return None
-        is_name = isinstance(each, str) and not is_path(each)
-        found = Path(source if is_name else each).expanduser()
-        places.add(str(found.resolve()) if found.exists() else str(source if is_name else each))
+        is_name = isinstance(item, str) and not is_path(item)
+        path = Path(source if is_name else item).expanduser()
+        places.add(str(path.resolve()) if path.exists() else str(source if is_name else item))
     return places.pop() if len(places) == 1 else None
 
 

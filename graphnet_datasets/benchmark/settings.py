@@ -79,7 +79,7 @@ class Settings:
             if getattr(self, name) not in accepted:
                 raise RunError(
                     f"The setting `{name}` is {getattr(self, name)!r}; it can be "
-                    f"{' or '.join(repr(each) for each in accepted)}."
+                    f"{' or '.join(repr(option) for option in accepted)}."
                 )
         for name in ("num_input_sets", "alone_calls"):
             if getattr(self, name) < 1:
@@ -131,7 +131,7 @@ class Settings:
         return plain
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Settings:
+    def from_json(cls, values: Mapping[str, Any]) -> Settings:
         """Return the settings that `to_json` serialized.
 
         Raises:
@@ -140,18 +140,18 @@ class Settings:
         >>> Settings.from_json(Settings(seed=3).to_json()) == Settings(seed=3)
         True
         """
-        timing = given.get("timing", {})
-        for kind, names in ((cls, given), (TimingSettings, timing)):
-            known = {field.name for field in dataclasses.fields(kind)}
+        timing = values.get("timing", {})
+        for kind, names in ((cls, values), (TimingSettings, timing)):
+            field_names = {field.name for field in dataclasses.fields(kind)}
             for name in names:
-                if name not in known:
+                if name not in field_names:
                     raise RunError(
                         f"There is no setting `{name}` in this version. Take the version of "
                         "`graphnet-datasets` that made the record; its environment names it."
                     )
         plain = {
             name: _number(value)
-            for name, value in given.items()
+            for name, value in values.items()
             if name not in ("timing", "compile_cache")
         }
         times = {name: _number(value) for name, value in timing.items()}
@@ -174,5 +174,5 @@ class Settings:
 def _number(value: Any) -> Any:
     """Return a JSON value with infinities converted from strings."""
     if isinstance(value, Mapping):
-        return {name: _number(each) for name, each in value.items()}
+        return {name: _number(item) for name, item in value.items()}
     return float(value) if value in ("inf", "-inf", "nan") else value

@@ -81,34 +81,37 @@ class TimeSpent:
         seconds = self.seconds()
         total_s = self._clock_s() - self._started_s
         compilers = list(dict.fromkeys(compiler for compiler, _ in seconds))
-        found = {phase for _, phase in seconds}
-        phases = [phase for phase in _ROWS if phase in found] + sorted(found - _ROWS.keys())
+        phases_seen = {phase for _, phase in seconds}
+        phases = [phase for phase in _ROWS if phase in phases_seen] + sorted(
+            phases_seen - _ROWS.keys()
+        )
         known_s = sum(seconds.values())
         # With several devices the phases may add up to more than the elapsed time.
         whole_s = max(total_s, known_s)
         rows = [
             [
                 _ROWS.get(phase, phase),
-                *(f"{seconds.get((each, phase), 0.0):.1f}" for each in compilers),
-                *_sum(sum(seconds.get((each, phase), 0.0) for each in compilers), whole_s),
+                *(f"{seconds.get((compiler, phase), 0.0):.1f}" for compiler in compilers),
+                *_sum(sum(seconds.get((compiler, phase), 0.0) for compiler in compilers), whole_s),
             ]
             for phase in phases
         ]
         rows.append([_OTHER, *("" for _ in compilers), *_sum(whole_s - known_s, whole_s)])
         of_each = [
-            sum(value for (name, _), value in seconds.items() if name == each) for each in compilers
+            sum(value for (name, _), value in seconds.items() if name == compiler)
+            for compiler in compilers
         ]
-        rows.append(["all", *(f"{each:.1f}" for each in of_each), *_sum(whole_s, whole_s)])
+        rows.append(["all", *(f"{total_s:.1f}" for total_s in of_each), *_sum(whole_s, whole_s)])
         table = text_table(["phase", *compilers, "all", "share"], rows, is_first_left=True)
-        said = f"Where the time went, in seconds:\n{table}"
+        text = f"Where the time went, in seconds:\n{table}"
         still_s = sum(value for (_, phase), value in seconds.items() if phase == STAND_STILL)
         if still_s:
             saved_s = max(0.0, known_s - still_s - total_s)
-            said += (
+            text += (
                 f"\nSamples under way at once did {known_s - still_s:.1f} s of work in "
                 f"{total_s:.1f} s on the clock: {saved_s:.1f} s saved."
             )
-        return said
+        return text
 
     def _leave(self, sample_id: str) -> float:
         now_s = self._clock_s()

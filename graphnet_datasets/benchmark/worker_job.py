@@ -159,7 +159,7 @@ class WorkerJob:
         if turns is not None:
             turns = Turns(**{**turns, "eager_ms": tuple(turns["eager_ms"])})
         plan, draws = payload["plan"], payload["draws"]
-        given = {
+        arguments = {
             "plan": plan and DrawPlan(plan["work"], tuple(plan["outputs"])),
             "draws": draws and DrawnCalls(**draws),
             "settings": Settings.from_json(payload["settings"]),
@@ -167,4 +167,4 @@ class WorkerJob:
             "judged": tuple(read_judged(payload["judged"])),
             "turns": turns,
         }
-        return cls(**{**payload, **given})
+        return cls(**{**payload, **arguments})

@@ -25,15 +25,15 @@ def with_elements(sample: Sample, elements: Sequence[FileOf | None]) -> Sample:
     return dataclasses.replace(sample, inputs=inputs)
 
 
-def with_stored(sample: Sample, each: Input, place: FileOf) -> Input:
+def with_stored(sample: Sample, graph_input: Input, place: FileOf) -> Input:
     """Return an input with the elements of a file, cut to its own shape."""
     path, shape = place
-    wanted = sample.shape_of(each.value) or ()
+    wanted = sample.shape_of(graph_input.value) or ()
     if wanted == shape:
         data = read_bytes(path)
     else:
-        data = beginning_of(read_bytes(path), each.value.dtype or "", shape, wanted)
-    return dataclasses.replace(each, data=data, calibrated=None)
+        data = beginning_of(read_bytes(path), graph_input.value.dtype or "", shape, wanted)
+    return dataclasses.replace(graph_input, data=data, calibrated=None)
 
 
 def beginning_of(data: bytes, dtype: str, shape: Sequence[int], wanted: Sequence[int]) -> bytes:

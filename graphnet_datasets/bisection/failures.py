@@ -62,7 +62,7 @@ class Verdict:
         }
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Verdict:
+    def from_json(cls, fields: Mapping[str, Any]) -> Verdict:
         """Parse the result of `to_json`.
 
         >>> verdict = Verdict(ending="compared", min_t=-math.inf)
@@ -72,7 +72,7 @@ class Verdict:
         numbers = ("min_t", "p_value", "speedup", "speedup_low", "speedup_high", "lost_ms")
         values: dict[str, Any] = {
             name: float(value) if name in numbers and value is not None else value
-            for name, value in given.items()
+            for name, value in fields.items()
         }
         return cls(**values)
 
@@ -204,10 +204,10 @@ def error_class(verdict: Verdict) -> str:
 
 
 def _shared_words(message: str, first: str) -> float:
-    one, other = (_words(each) for each in (message, first))
-    if not one and not other:
+    left, right = (_words(text) for text in (message, first))
+    if not left and not right:
         return 1.0
-    return len(one & other) / max(len(one | other), 1)
+    return len(left & right) / max(len(left | right), 1)
 
 
 def _words(message: str) -> set[str]:

@@ -58,8 +58,8 @@ def print_reproducer(
     imports |= more | _needed(failure)
     weights = [
         name
-        for name, each in zip(sample.input_names, sample.inputs, strict=True)
-        if each.role in WEIGHT_ROLES and settings.weights == "parameters"
+        for name, graph_input in zip(sample.input_names, sample.inputs, strict=True)
+        if graph_input.role in WEIGHT_ROLES and settings.weights == "parameters"
     ]
     parts = [
         head,
@@ -119,7 +119,7 @@ def _elements_text(packed: bytes, is_beside: bool) -> str:
 def _literal(items: list[Any]) -> str:
     if not items:
         return "[]"
-    return "[\n" + "".join(f"    {each!r},\n" for each in items) + "]"
+    return "[\n" + "".join(f"    {item!r},\n" for item in items) + "]"
 
 
 def _split_imports(source: str) -> tuple[set[str], str]:

@@ -68,8 +68,12 @@ def drop_elements(
 
     All inputs change at once first, then one after another.
     """
-    held = [place for place, value in enumerate(piece.values) if value is not None]
-    for places in (held, *([place] for place in held)) if len(held) > 1 else [held]:
+    held_places = [place for place, value in enumerate(piece.values) if value is not None]
+    for places in (
+        (held_places, *([place] for place in held_places))
+        if len(held_places) > 1
+        else [held_places]
+    ):
         if not places:
             continue
         inputs, values = list(piece.sample.inputs), list(piece.values)
@@ -80,7 +84,7 @@ def drop_elements(
         if fails(candidate):
             piece = candidate
             on_smaller(piece)
-            if places == held:
+            if places == held_places:
                 break
     return piece
 
@@ -102,53 +106,68 @@ def resize(
     True
     """
     inputs = tuple(
-        each if place not in shapes else _resized(each, shapes[place])
-        for place, each in enumerate(sample.inputs)
+        graph_input if place not in shapes else _resized(graph_input, shapes[place])
+        for place, graph_input in enumerate(sample.inputs)
     )
     ops = tuple(_renumbered(op, numbers) for op in sample.ops)
     try:
         with _quietly():
             before = find_results(sample)
             smaller = dataclasses.replace(sample, inputs=inputs, ops=ops)
-            found, repaired = find_results(smaller), None
-            while (repaired := _repair(smaller, found)) not in (None, smaller.ops):
+            results, repaired = find_results(smaller), None
+            while (repaired := _repair(smaller, results)) not in (None, smaller.ops):
                 smaller = dataclasses.replace(smaller, ops=repaired)
-                found = find_results(smaller)
+                results = find_results(smaller)
     except GraphNetError:
         return None
-    if repaired is None or [each.kind for each in found] != [each.kind for each in before]:
+    if repaired is None or [result.kind for result in results] != [
+        result.kind for result in before
+    ]:
         return None  # or a result that was a tensor no longer is
     return dataclasses.replace(
         smaller,
         ops=tuple(
             dataclasses.replace(op, results=(result.value,) if result.kind == "tensor" else None)
-            for op, result in zip(smaller.ops, found, strict=True)
+            for op, result in zip(smaller.ops, results, strict=True)
         ),
     )
 
 
-def _repair(sample: Sample, found: Sequence[Result]) -> tuple[Op, ...] | None:
+def _repair(sample: Sample, results: Sequence[Result]) -> tuple[Op, ...] | None:
     """Change one number of the first incompatible view; return None if that is impossible."""
-    values = (*(each.value for each in sample.inputs), *(each.value for each in found))
+    values = (*(item.value for item in sample.inputs), *(item.value for item in results))
     sizes = [None if shape is None else math.prod(shape) for shape in map(sample.shape_of, values)]
     ops = list(sample.ops)
     for place, op in enumerate(ops):
         if base_name(op.target) not in _KEEPING or not isinstance(next(iter(op.args), None), Ref):
             continue
-        told: list[int] = []
-        _map_numbers(op, lambda number: told.append(number) or number)  # noqa: B023
-        is_told = bool(told) and min(told) >= 0 and len(list(iterate_refs(op.args))) == 1
-        one = sizes[op.args[0].index]  # type: ignore[union-attr]
-        other = math.prod(told) if is_told else sizes[len(sample.inputs) + place]
-        if one is None or other is None or one == other:
+        numbers: list[int] = []
+        _map_numbers(op, lambda number: numbers.append(number) or number)  # noqa: B023
+        is_told = bool(numbers) and min(numbers) >= 0 and len(list(iterate_refs(op.args))) == 1
+        old_size = sizes[op.args[0].index]  # type: ignore[union-attr]
+        new_size = math.prod(numbers) if is_told else sizes[len(sample.inputs) + place]
+        if old_size is None or new_size is None or old_size == new_size:
             continue
-        fitting = [each for each in told if each > 1 and other and each * one % other == 0]
-        if not fitting or not one:
+        fitting = [
+            number
+            for number in numbers
+            if number > 1 and new_size and number * old_size % new_size == 0
+        ]
+        if not fitting or not old_size:
             return None
         wrong = [max(fitting)]  # change the first number of this size, once
 
-        def scale(number: int, wrong: list[int] = wrong, one: int = one, other: int = other) -> int:
-            return number * one // other if wrong and number == wrong[0] and wrong.pop() else number
+        def scale(
+            number: int,
+            wrong: list[int] = wrong,
+            old_size: int = old_size,
+            new_size: int = new_size,
+        ) -> int:
+            return (
+                number * old_size // new_size
+                if wrong and number == wrong[0] and wrong.pop()
+                else number
+            )
 
         ops[place] = _map_numbers(op, scale)
         return tuple(ops)
@@ -169,12 +188,12 @@ def _quietly() -> Iterator[None]:
 def _smaller_together(piece: Piece, size: int) -> Iterator[Piece]:
     """Yield pieces in which all axes of one size are smaller."""
     shapes = _shapes(piece.sample)
-    sizes = {each for shape in shapes.values() for each in shape}
-    multiples = {each for each in sizes if each > size and each % size == 0}
+    sizes = {length for shape in shapes.values() for length in shape}
+    multiples = {length for length in sizes if length > size and length % size == 0}
     for target in _targets(size):
         only = {size: target}
         # Splitting or joining an axis yields multiples of its size.
-        along = only | {each: each // size * target for each in multiples}
+        along = only | {length: length // size * target for length in multiples}
         # Numbers of this size may belong to this axis or to another.
         for lengths, numbers in [
             (only, only),
@@ -182,7 +201,7 @@ def _smaller_together(piece: Piece, size: int) -> Iterator[Piece]:
             *([(along, along)] if multiples else []),
         ]:
             changed = {
-                place: tuple(lengths.get(each, each) for each in shape)
+                place: tuple(lengths.get(length, length) for length in shape)
                 for place, shape in shapes.items()
                 if not lengths.keys().isdisjoint(shape)
             }
@@ -216,21 +235,23 @@ def _targets(size: int) -> list[int]:
 
 def _shapes(sample: Sample) -> dict[int, tuple[int, ...]]:
     """Return the shapes of tensor inputs that have axes and no stored elements."""
-    found = {}
-    for place, each in enumerate(sample.inputs):
-        shape = sample.shape_of(each.value)
-        if each.role not in ("symbol", "scalar") and shape:
-            found[place] = shape
-    return found
+    shapes = {}
+    for place, graph_input in enumerate(sample.inputs):
+        shape = sample.shape_of(graph_input.value)
+        if graph_input.role not in ("symbol", "scalar") and shape:
+            shapes[place] = shape
+    return shapes
 
 
-def _resized(each: Input, shape: tuple[int, ...]) -> Input:
-    old = each.value.shape or ()
-    stride = each.value.stride and _resized_stride(old, each.value.stride, shape)
-    data = each.data
+def _resized(graph_input: Input, shape: tuple[int, ...]) -> Input:
+    old = graph_input.value.shape or ()
+    stride = graph_input.value.stride and _resized_stride(old, graph_input.value.stride, shape)
+    data = graph_input.data
     if data is not None:  # stored elements are cut to the beginning of each axis
-        data = beginning_of(data, each.value.dtype or "", [int(size) for size in old], shape)
-    return dataclasses.replace(each, value=Value(each.value.dtype, shape, stride), data=data)
+        data = beginning_of(data, graph_input.value.dtype or "", [int(size) for size in old], shape)
+    return dataclasses.replace(
+        graph_input, value=Value(graph_input.value.dtype, shape, stride), data=data
+    )
 
 
 def _resized_stride(
@@ -247,10 +268,10 @@ def _resized_stride(
     return tuple(strides)
 
 
-def _measured(each: Input, seen: Observed | None) -> Input:
-    if each.statistics is not None or seen is None or seen.statistics is None:
-        return each
-    return dataclasses.replace(each, statistics=seen.statistics)
+def _measured(graph_input: Input, seen: Observed | None) -> Input:
+    if graph_input.statistics is not None or seen is None or seen.statistics is None:
+        return graph_input
+    return dataclasses.replace(graph_input, statistics=seen.statistics)
 
 
 def _renumbered(op: Op, numbers: Mapping[int, int]) -> Op:

@@ -47,7 +47,7 @@ def check_options(
     """
     for name, value in options.items():
         if name not in table:
-            accepted = ", ".join(f"`{each}`" for each in table) or "none"
+            accepted = ", ".join(f"`{option}`" for option in table) or "none"
             raise CompilerError(
                 f"The compiler `{compiler}` has no option `{name}` (accepted: {accepted})."
             )

@@ -121,10 +121,10 @@ def find_entry(name: str, framework: str = "torch") -> Entry:
             raise UnknownCompilerError(
                 f"`{name}` is a file. Name the compiler in it too, as in `{name}:MyCompiler`."
             )
-        known = sorted({item.name for item in list_entries() if item.framework == framework})
+        names = sorted({item.name for item in list_entries() if item.framework == framework})
         raise UnknownCompilerError(
-            f"There is no compiler `{name}` for {framework}.{did_you_mean(name, known)} There are: "
-            f"{', '.join(known)}. "
+            f"There is no compiler `{name}` for {framework}.{did_you_mean(name, names)} There are: "
+            f"{', '.join(names)}. "
             "Register one with `register_compiler`, or name it as `module:attribute`."
         )
     return entry
@@ -316,13 +316,13 @@ def _import_file(path: Path) -> Any:
     return module
 
 
-def _as_compiler(found: Any, name: str, framework: str) -> type[Compiler]:
-    if inspect.isclass(found) and issubclass(found, Compiler):
-        return found
-    if inspect.isfunction(found):
-        return _compiler_of_function(found, name, framework)
+def _as_compiler(target: Any, name: str, framework: str) -> type[Compiler]:
+    if inspect.isclass(target) and issubclass(target, Compiler):
+        return target
+    if inspect.isfunction(target):
+        return _compiler_of_function(target, name, framework)
     raise CompilerError(
-        f"The compiler `{name}` is {found!r}, which is neither a subclass of "
+        f"The compiler `{name}` is {target!r}, which is neither a subclass of "
         "`graphnet_datasets.compilers.Compiler` nor a function."
     )
 

@@ -161,9 +161,9 @@ def find_normals(
     return None if normals is None else (normals, drawn, shape)
 
 
-def _is_stored(each: Input) -> bool:
+def _is_stored(graph_input: Input) -> bool:
     """Return whether an input uses its stored elements instead of random ones."""
-    return each.data is not None and each.calibrated is None
+    return graph_input.data is not None and graph_input.calibrated is None
 
 
 def _recorded(sample: Sample, index: int, shape: tuple[int, ...], dtype: str) -> Distribution:
@@ -224,7 +224,9 @@ def _boxes_in_order(
     return elements
 
 
-def drawn_shape(each: Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
+def drawn_shape(
+    graph_input: Input, shape: tuple[int, ...], sizes: Mapping[str, int]
+) -> tuple[int, ...]:
     """Return the shape that is drawn for an input, with size 1 for leading expanded axes.
 
     Expanded axes have a stride of 0, so that all their positions share memory. Stored elements, and
@@ -234,12 +236,12 @@ def drawn_shape(each: Input, shape: tuple[int, ...], sizes: Mapping[str, int]) -
     >>> drawn_shape(Input("input", Value("float32", (8, 3), (0, 1))), (8, 3), {})
     (1, 3)
     """
-    stride = each.value.stride
+    stride = graph_input.value.stride
     if (
         stride is None
         or len(stride) != len(shape)
-        or _is_stored(each)
-        or is_whole(each.value.dtype or "")
+        or _is_stored(graph_input)
+        or is_whole(graph_input.value.dtype or "")
     ):
         return shape
     cut = list(shape)
@@ -288,10 +290,10 @@ def resize_elements(
     return np.ascontiguousarray(_resized(elements, shape)).tobytes()
 
 
-def _stored(sample: Sample, each: Input, dtype: str, shape: tuple[int, ...]) -> npt.NDArray:
+def _stored(sample: Sample, graph_input: Input, dtype: str, shape: tuple[int, ...]) -> npt.NDArray:
     little_endian = np.dtype(STORAGE[dtype]).newbyteorder("<")
-    data = np.frombuffer(each.data or b"", little_endian)
-    data = data.astype(STORAGE[dtype]).reshape(sample.shape_of(each.value) or ())
+    data = np.frombuffer(graph_input.data or b"", little_endian)
+    data = data.astype(STORAGE[dtype]).reshape(sample.shape_of(graph_input.value) or ())
     return _resized(data, shape)
 
 
@@ -299,7 +301,9 @@ def _resized(data: npt.NDArray, shape: tuple[int, ...]) -> npt.NDArray:
     if data.size == 0:
         return np.zeros(shape, data.dtype)
     # Truncate axes first, so that no intermediate array is larger than the result.
-    for axis, length in sorted(enumerate(shape), key=lambda each: each[1] > data.shape[each[0]]):
+    for axis, length in sorted(
+        enumerate(shape), key=lambda axis_length: axis_length[1] > data.shape[axis_length[0]]
+    ):
         if data.shape[axis] != length:
             data = np.take(data, np.arange(length) % data.shape[axis], axis=axis)
     return data

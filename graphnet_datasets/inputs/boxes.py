@@ -157,11 +157,11 @@ class _Search:
             first = 0  # y2 - y1
         if first + 4 > size:
             return
-        known = self.found.get(source)
-        if known is None or (first < known.first and known.num_images is None):
+        findings = self.found.get(source)
+        if findings is None or (first < findings.first and findings.num_images is None):
             self.found[source] = Boxes(first, images)
         elif images is not None:
-            self.found[source] = Boxes(known.first, images)
+            self.found[source] = Boxes(findings.first, images)
 
     def _note_taken(self, name: str, op: Op) -> None:
         """Record the box operands of an operator."""

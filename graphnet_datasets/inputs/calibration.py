@@ -276,10 +276,12 @@ class _Calibration:
         changed = copy.copy(self.sample)
         object.__setattr__(changed, "inputs", tuple(inputs))
         self.sample = changed
-        for each in self.backends:
-            each.make_input(self.sample, index)
+        for backend in self.backends:
+            backend.make_input(self.sample, index)
         num_inputs = len(inputs)
-        again = [each for each in self.uses.dependents.get(index, ()) if each in self.has_run]
+        again = [
+            position for position in self.uses.dependents.get(index, ()) if position in self.has_run
+        ]
         for position in again:
             self._step(position)
         self._free(self.dead.intersection(num_inputs + position for position in again))
@@ -315,10 +317,10 @@ def _normalised(moments: Moments, mean: Statistics, variance: Statistics, epsilo
     return math.sqrt((moments.variance + deviation) * (1 + share * share) / width)
 
 
-def _scaled(held: Statistics, factor: float) -> Statistics:
+def _scaled(statistics: Statistics, factor: float) -> Statistics:
     mean, std, low, high = (
         None if number is None else _round(number * factor)
-        for number in (held.mean, held.std, held.min, held.max)
+        for number in (statistics.mean, statistics.std, statistics.min, statistics.max)
     )
     return Statistics(mean, std, low, high)
 

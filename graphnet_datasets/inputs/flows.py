@@ -389,12 +389,12 @@ _KEEPING_SHAPE = OperatorNames("keeps_shape")
 _CONDITION = OperatorValues("condition")
 
 
-def _note_number(found: Findings, is_equality: bool, term: Term, number: int) -> None:
+def _note_number(findings: Findings, is_equality: bool, term: Term, number: int) -> None:
     """Record the comparison of `scale * x + c` with a number as a comparison of x."""
     if term.scale == 0:
         return
     quotient, remainder = divmod(number - term.low, term.scale)
     if not is_equality:
-        found.thresholds.update((quotient, quotient + 1))
+        findings.thresholds.update((quotient, quotient + 1))
     elif remainder == 0:
-        found.equals.add(quotient)
+        findings.equals.add(quotient)

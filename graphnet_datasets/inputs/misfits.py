@@ -24,15 +24,16 @@ def misfits(sample: Sample) -> list[str]:
     """
     messages: list[str] = []
     for index, findings in trace(sample).items():
-        each = sample.inputs[index]
-        held = recorded_range(each, stored_elements(sample, each))
-        if held is None:
+        graph_input = sample.inputs[index]
+        value_range = recorded_range(graph_input, stored_elements(sample, graph_input))
+        if value_range is None:
             continue
         for low, high in findings.bounds:
-            if held[0] < low or (high is not None and held[1] > high):
+            if value_range[0] < low or (high is not None and value_range[1] > high):
                 messages.append(
-                    f"The input `{each.source_name}` holds elements from {held[0]} to {held[1]} "
-                    f"and indexes what has places {low} to {'…' if high is None else high}."
+                    f"The elements of the input `{graph_input.source_name}` are in "
+                    f"[{value_range[0]}, {value_range[1]}], but it is an index in [{low}, "
+                    f"{'…' if high is None else high}]."
                 )
                 break
     return messages

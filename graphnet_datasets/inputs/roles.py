@@ -91,64 +91,71 @@ def find_roles(sample: Sample) -> dict[int, InputRole]:
     }
 
 
-def _role(sample: Sample, index: int, found: Findings) -> InputRole:
+def _role(sample: Sample, index: int, findings: Findings) -> InputRole:
     sample_input = sample.inputs[index]
     stored = stored_elements(sample, sample_input)
     recorded = recorded_range(sample_input, stored)
-    kind = _kind(sample, sample_input, found, stored, recorded)
-    low, high = _limits(found, recorded, is_stored=stored is not None)
-    borders = found.thresholds | found.equals | {number + 1 for number in found.equals}
+    kind = _kind(sample, sample_input, findings, stored, recorded)
+    low, high = _limits(findings, recorded, is_stored=stored is not None)
+    borders = findings.thresholds | findings.equals | {number + 1 for number in findings.equals}
     return InputRole(kind, low, high, tuple(sorted(borders)) if kind != "mask" else ())
 
 
 def _kind(
     sample: Sample,
-    each: Input,
-    found: Findings,
+    graph_input: Input,
+    findings: Findings,
     stored: npt.NDArray | None,
     recorded: tuple[int, int] | None,
 ) -> Kind:
-    rank = len(each.value.shape or ())
-    is_binary = each.value.dtype == "bool"
+    rank = len(graph_input.value.shape or ())
+    is_binary = graph_input.value.dtype == "bool"
     if recorded is not None:
         is_binary = recorded[0] >= 0 and recorded[1] <= 1
-    if found.is_shape:
+    if findings.is_shape:
         return "fixed"
-    is_mixed = found.is_mixed_into_shape or found.is_mixed_into_index
-    if is_mixed and found.bounds and rank == 2 and (sample.shape_of(each.value) or (0,))[0] == 2:
+    is_mixed = findings.is_mixed_into_shape or findings.is_mixed_into_index
+    if (
+        is_mixed
+        and findings.bounds
+        and rank == 2
+        and (sample.shape_of(graph_input.value) or (0,))[0] == 2
+    ):
         return "edges" if stored is not None and stored.size else "fixed"
-    if found.is_mixed_into_shape:
+    if findings.is_mixed_into_shape:
         return "fixed"
-    if is_binary and rank and not found.bounds:
-        return "fixed" if found.is_tested_into_shape else "mask"
-    if found.is_mixed_into_index:
+    if is_binary and rank and not findings.bounds:
+        return "fixed" if findings.is_tested_into_shape else "mask"
+    if findings.is_mixed_into_index:
         return "rows" if rank >= 3 else "fixed"
     if stored is not None and counts_up(stored):
         return "positions"
-    if found.embedding_rows:
-        rows = min(found.embedding_rows)
+    if findings.embedding_rows:
+        rows = min(findings.embedding_rows)
         is_segment = rows <= MAX_SEGMENTS and is_binary
-        return "segments" if is_segment or _SEGMENT_NAME.search(each.source_name) else "tokens"
-    if found.bounds:
+        return (
+            "segments" if is_segment or _SEGMENT_NAME.search(graph_input.source_name) else "tokens"
+        )
+    if findings.bounds:
         return "indices"
-    is_compared = found.is_compared_with_values and not found.is_number
-    if rank <= 1 and (is_compared or _LENGTH_NAME.search(each.source_name)):
+    is_compared = findings.is_compared_with_values and not findings.is_number
+    if rank <= 1 and (is_compared or _LENGTH_NAME.search(graph_input.source_name)):
         return "lengths"
     return "number"
 
 
 def _limits(
-    found: Findings, recorded: tuple[int, int] | None, *, is_stored: bool
+    findings: Findings, recorded: tuple[int, int] | None, *, is_stored: bool
 ) -> tuple[int | None, int | None]:
     """Return the range that is valid for all uses; the recorded range replaces unknown bounds."""
-    if not found.bounds:
+    if not findings.bounds:
         return recorded if recorded is not None else (None, None)
-    low = max(bound for bound, _ in found.bounds)
-    known = [bound for _, bound in found.bounds if bound is not None]
-    high = min(known) if known else None
+    low = max(bound for bound, _ in findings.bounds)
+    bounds = [bound for _, bound in findings.bounds if bound is not None]
+    high = min(bounds) if bounds else None
     if recorded is not None:
         # A recorded range must be respected, while stored elements are only examples.
-        if high is None or len(known) < len(found.bounds) or not is_stored:
+        if high is None or len(bounds) < len(findings.bounds) or not is_stored:
             high = recorded[1] if high is None else min(high, recorded[1])
         if not is_stored:
             low = max(low, recorded[0])
@@ -157,13 +164,15 @@ def _limits(
     return low, high
 
 
-def stored_elements(sample: Sample, each: Input) -> npt.NDArray | None:
+def stored_elements(sample: Sample, graph_input: Input) -> npt.NDArray | None:
     """Return the stored elements of an input in the shape of the capture, or None."""
-    if each.data is None or each.value.dtype is None:
+    if graph_input.data is None or graph_input.value.dtype is None:
         return None
-    little_endian = np.dtype(STORAGE[each.value.dtype]).newbyteorder("<")
-    data = np.frombuffer(each.data, little_endian)
-    return data.astype(STORAGE[each.value.dtype]).reshape(sample.shape_of(each.value) or ())
+    little_endian = np.dtype(STORAGE[graph_input.value.dtype]).newbyteorder("<")
+    data = np.frombuffer(graph_input.data, little_endian)
+    return data.astype(STORAGE[graph_input.value.dtype]).reshape(
+        sample.shape_of(graph_input.value) or ()
+    )
 
 
 def counts_up(elements: npt.NDArray) -> bool:
@@ -179,11 +188,11 @@ def counts_up(elements: npt.NDArray) -> bool:
     return bool((np.diff(elements.astype(np.int64), axis=-1) == 1).all())
 
 
-def recorded_range(each: Input, stored: npt.NDArray | None) -> tuple[int, int] | None:
+def recorded_range(graph_input: Input, stored: npt.NDArray | None) -> tuple[int, int] | None:
     """Return the smallest and largest element, stored or measured, or None if unknown."""
     if stored is not None:
         return (int(stored.min()), int(stored.max())) if stored.size else None
-    statistics = each.statistics
+    statistics = graph_input.statistics
     if (
         statistics is None
         or not statistics.is_measured

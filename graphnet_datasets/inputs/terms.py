@@ -54,12 +54,14 @@ def is_whole(dtype: str) -> bool:
     return "float" not in dtype and "complex" not in dtype
 
 
-def held_interval(each: Input) -> tuple[int, int] | None:
+def held_interval(graph_input: Input) -> tuple[int, int] | None:
     """Return the smallest and largest element of an integer tensor, stored or measured."""
-    if each.data is not None and each.value.dtype is not None:
-        elements = np.frombuffer(each.data, np.dtype(STORAGE[each.value.dtype]).newbyteorder("<"))
+    if graph_input.data is not None and graph_input.value.dtype is not None:
+        elements = np.frombuffer(
+            graph_input.data, np.dtype(STORAGE[graph_input.value.dtype]).newbyteorder("<")
+        )
         return (int(elements.min()), int(elements.max())) if elements.size else None
-    statistics = each.statistics
+    statistics = graph_input.statistics
     if statistics is None or statistics.min is None or statistics.max is None:
         return None
     if not math.isfinite(statistics.min) or not math.isfinite(statistics.max):
@@ -116,22 +118,22 @@ def literal_operands(name: str, op: Op) -> list[Arg]:
     return []
 
 
-def calculate(name: str, one: Term, two: Term) -> list[Term] | None:
+def calculate(name: str, left: Term, right: Term) -> list[Term] | None:
     """Return the terms of a sum, difference or product, or None if they cannot be represented."""
     if name in MULTIPLYING:
-        if one.source is not None and two.source is not None:
+        if left.source is not None and right.source is not None:
             return None
-        if one.source is None:
-            one, two = two, one
-        if two.low == two.high:
-            ends = sorted((one.low * two.low, one.high * two.low))
-            return [Term(one.source, one.scale * two.low, ends[0], ends[1])]
-        if (two.low, two.high) == (0, 1):  # a mask: the elements themselves, or zeros
-            return [one, Term(None, 0, 0, 0)]
+        if left.source is None:
+            left, right = right, left
+        if right.low == right.high:
+            ends = sorted((left.low * right.low, left.high * right.low))
+            return [Term(left.source, left.scale * right.low, ends[0], ends[1])]
+        if (right.low, right.high) == (0, 1):  # a mask: the elements themselves, or zeros
+            return [left, Term(None, 0, 0, 0)]
         return None
-    if one.source is not None and two.source is not None:
+    if left.source is not None and right.source is not None:
         return None
     if name in SUBTRACTING:
-        two = Term(two.source, -two.scale, -two.high, -two.low)
-    source = one.source if one.source is not None else two.source
-    return [Term(source, one.scale + two.scale, one.low + two.low, one.high + two.high)]
+        right = Term(right.source, -right.scale, -right.high, -right.low)
+    source = left.source if left.source is not None else right.source
+    return [Term(source, left.scale + right.scale, left.low + right.low, left.high + right.high)]

@@ -44,7 +44,10 @@ def plot_distributions(quantities: Mapping[str, Values]) -> Figure:
     tasks = list(dict.fromkeys(task for values in quantities.values() for task in values))
     names = list(
         dict.fromkeys(
-            name for values in quantities.values() for each in values.values() for name in each
+            name
+            for values in quantities.values()
+            for by_name in values.values()
+            for name in by_name
         )
     )
     if not tasks or not names:
@@ -80,8 +83,8 @@ def _place(row: int, index: float, num_names: int) -> float:
 def _draw(axes: Axes, values: Values, tasks: Sequence[str], names: Sequence[str]) -> None:
     for row, task in enumerate(tasks):
         for index, name in enumerate(names):
-            given = np.asarray(values.get(task, {}).get(name, ()), dtype=float)
-            drawn = given[given > 0]
+            samples = np.asarray(values.get(task, {}).get(name, ()), dtype=float)
+            drawn = samples[samples > 0]
             colour = COLOURS[index % len(COLOURS)]
             place = _place(row, index, len(names))
             if len(drawn) < MIN_FOR_BOX:

@@ -75,7 +75,11 @@ def fold(sample: Sample, max_boxes: int = 40) -> Folded:
     """
     stretches = _stretches(sample, max_boxes)
     boxes = [_box(sample, *stretch) for stretch in stretches]
-    data = [index for index, each in enumerate(sample.inputs) if each.role not in WEIGHT_ROLES]
+    data = [
+        index
+        for index, graph_input in enumerate(sample.inputs)
+        if graph_input.role not in WEIGHT_ROLES
+    ]
     used = {ref for op in sample.ops for ref in iterate_refs((op.args, op.kwargs))}
     used |= set(iterate_refs(sample.outputs))
     data = [index for index in data if index in used]
@@ -97,8 +101,10 @@ def fold(sample: Sample, max_boxes: int = 40) -> Folded:
             edges[place_of.get(ref, -1), place_of[num_inputs + position]] = None
     for ref in iterate_refs(sample.outputs):
         edges[place_of.get(ref, -1), last] = None
-    kept = tuple(sorted(edge for edge in edges if edge[0] >= 0 and edge[0] != edge[1]))
-    return Folded((*tops, *boxes, Box("output", "output", sample.num_ops, sample.num_ops)), kept)
+    forward_edges = tuple(sorted(edge for edge in edges if edge[0] >= 0 and edge[0] != edge[1]))
+    return Folded(
+        (*tops, *boxes, Box("output", "output", sample.num_ops, sample.num_ops)), forward_edges
+    )
 
 
 _LONGEST_PERIOD = 200
@@ -149,7 +155,10 @@ def _open(
         for block, stretches in alike.items():
             if len(block) == 1 or any(times > 1 for _, _, _, times in stretches):
                 continue
-            opened = {each[0]: _inside(sample, paths, each, deeper, deepest) for each in stretches}
+            opened = {
+                stretch[0]: _inside(sample, paths, stretch, deeper, deepest)
+                for stretch in stretches
+            }
             needed = sum(map(len, opened.values())) - len(stretches)
             if needed <= room:
                 room -= needed
@@ -229,11 +238,11 @@ def _common(first: str, last: str) -> str:
     if first == last:
         return first
     shared: list[str] = []
-    for one, other in zip(first.split("."), last.split("."), strict=False):
-        if one == other:
-            shared.append(one)
-        elif one.isdigit() and other.isdigit():
-            return ".".join([*shared, f"{one}-{other}"])
+    for left, right in zip(first.split("."), last.split("."), strict=False):
+        if left == right:
+            shared.append(left)
+        elif left.isdigit() and right.isdigit():
+            return ".".join([*shared, f"{left}-{right}"])
         else:
             break
     return ".".join(shared)

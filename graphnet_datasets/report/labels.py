@@ -16,8 +16,8 @@ def legend_label(name: str, scores: Scores, device: str) -> str:
     parts = [f"N = {scores.num_samples:,}"] + ([device] if device else [])
     shares = {t: scores.at(t)["vacuous_share"] for t in (TOLERANCE, 0)}
     if None not in shares.values():
-        said = ", ".join(f"{100 * share:.0f} % at t = {t}" for t, share in shares.items())
-        parts.append(f"zeros pass {said}")
+        listing = ", ".join(f"{100 * share:.0f} % at t = {t}" for t, share in shares.items())
+        parts.append(f"zeros pass {listing}")
     return f"{short(name, 40)} ({'; '.join(parts)})"
 
 
@@ -56,12 +56,12 @@ def short(name: str, limit: int = 22) -> str:
 
 def panel_title(task: str, panel: Mapping[str, Scores]) -> str:
     """Return the title of a panel: the task, N, and the share on which zeros would pass."""
-    title = f"{short(task)} (N = {_range([each.num_samples for each in panel.values()])})"
+    title = f"{short(task)} (N = {_range([scores.num_samples for scores in panel.values()])})"
     shares = [scores.at(TOLERANCE)["vacuous_share"] for scores in panel.values()]
     if None in shares:
         return title
-    told = _range([round(100 * share) for share in shares])
-    return f"{title}\nzeros pass {told} % at t = {TOLERANCE}"
+    shares_text = _range([round(100 * share) for share in shares])
+    return f"{title}\nzeros pass {shares_text} % at t = {TOLERANCE}"
 
 
 def _range(numbers: Sequence[int]) -> str:

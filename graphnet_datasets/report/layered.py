@@ -126,8 +126,8 @@ class _Graph:
         total = 0
         for row, lower in zip(self.rows, self.rows[1:], strict=False):
             places = {node: place for place, node in enumerate(lower)}
-            ends = [sorted(places[each] for each in self.below[node]) for node in row]
-            flat = [end for each in ends for end in each]
+            ends = [sorted(places[neighbour] for neighbour in self.below[node]) for node in row]
+            flat = [end for row_ends in ends for end in row_ends]
             total += sum(
                 later < earlier for index, earlier in enumerate(flat) for later in flat[index + 1 :]
             )
@@ -145,7 +145,7 @@ class _Graph:
                     near = (self.above if down else self.below)[node] or self.above[node]
                     near = near or self.below[node]
                     wanted.append(
-                        sum(self.centres[each] for each in near) / len(near)
+                        sum(self.centres[neighbour] for neighbour in near) / len(near)
                         if near
                         else self.centres[node]
                     )

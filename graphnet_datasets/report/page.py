@@ -76,7 +76,7 @@ def write_page(
     for name, table in tables.items():
         scores = [score(table, **options) for score in (speedup_score, error_aware_speedup_score)]
         parts = [f"<h2>{html.escape(name)}</h2>"]
-        parts += [f'<div class="scroll">{each._repr_html_()}</div>' for each in scores]
+        parts += [f'<div class="scroll">{score._repr_html_()}</div>' for score in scores]
         parts += [_samples(table, variant), _head_room(table), _environments(table)]
         sections.append("\n".join(parts))
     chosen = find_variant(variant)

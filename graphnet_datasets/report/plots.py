@@ -106,11 +106,11 @@ def plot_runs(
                 out,
                 f"{NAMES[metric]}_by_task",
             )
-    totals = {"": {name: each.num_samples for name, each in scores["S"].items()}}
+    totals = {"": {name: score.num_samples for name, score in scores["S"].items()}}
     written += save(plot_speedups({"": speedups}, totals, devices), out, "speedups")
     if len(tasks) > 1:
         totals = {
-            task: {name: each.num_samples for name, each in by_task["S"][task].items()}
+            task: {name: score.num_samples for name, score in by_task["S"][task].items()}
             for task in tasks
         }
         by = {task: speedups_by_task[task] for task in tasks}
@@ -227,8 +227,8 @@ def plot_speedups(
         patches = [
             Patch(color=COLOURS[index % len(COLOURS)], alpha=0.6) for index in range(len(names))
         ]
-        told = sorted({device for device in (devices or {}).values() if device})
-        where = f" on {', '.join(told)}" if told else ""
+        device_names = sorted({device for device in (devices or {}).values() if device})
+        where = f" on {', '.join(device_names)}" if device_names else ""
         _finish(
             figure,
             f"Speedups of the samples that are correct at t = {TOLERANCE}{where},\n"
@@ -343,11 +343,11 @@ def _apart(ticks: Sequence[float], least: float) -> list[float]:
     >>> _apart([-0.2, -0.1, 0.0, 0.05, 0.2, 0.3], 0.15)
     [-0.2, 0.0, 0.2]
     """
-    kept: list[float] = []
+    values: list[float] = []
     for tick in sorted(ticks, key=abs):
-        if all(abs(tick - other) >= least for other in kept):
-            kept.append(tick)
-    return sorted(kept)
+        if all(abs(tick - other) >= least for other in values):
+            values.append(tick)
+    return sorted(values)
 
 
 def _draw_violin(axis: Axes, place: int, values: Floats, colour: str) -> None:

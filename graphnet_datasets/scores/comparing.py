@@ -92,8 +92,8 @@ def compare(
     is_pair = outcomes.is_correct[0] & outcomes.is_correct[1] & ~outcomes.is_undecidable
     scores = [
         tuple(
-            score_records(each, metric, p, b, chosen, compiler=arm)
-            for each, arm in zip(records, arms, strict=True)
+            score_records(table, metric, p, b, chosen, compiler=arm)
+            for table, arm in zip(records, arms, strict=True)
         )
         for metric in ("S", "ES")
     ]
@@ -101,7 +101,9 @@ def compare(
     over_samples, over_families = intervals.geometric_means(
         log_ratio[is_pair], log_error[is_pair], records[0].family[is_pair]
     )
-    warned = [[LESS_ACCURATE in kinds_of(each) for each in warnings_of(table)] for table in paired]
+    warned = [
+        [LESS_ACCURATE in kinds_of(warnings) for warnings in warnings_of(table)] for table in paired
+    ]
     return Comparison(
         name_a=arms[0],
         name_b=arms[1],
@@ -209,8 +211,8 @@ def _samples(
     for index, (row_a, row_b) in enumerate(
         zip(*(table.select(columns).to_pylist() for table in tables), strict=True)
     ):
-        ended = [bool(each[index]) for each in outcomes.is_ended]
-        correct = [bool(each[index]) for each in outcomes.is_correct]
+        ended = [bool(flags[index]) for flags in outcomes.is_ended]
+        correct = [bool(flags[index]) for flags in outcomes.is_correct]
         is_undecidable = bool(outcomes.is_undecidable[index])
         middle, width = float(log_ratio[index]), NORMAL_QUANTILE * float(log_error[index])
         if is_undecidable:

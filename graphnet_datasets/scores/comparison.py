@@ -152,11 +152,11 @@ class Comparison:
                 f"No sample is correct in both at t = {self.tolerance}, so that no speedup can be "
                 "given."
             )
-        found = interval(self.low, self.high)
+        bounds = interval(self.low, self.high)
         by_family = interval(self.family_low, self.family_high)
         return (
             f"Speedup of B over A ({self.basis}): {number(self.speedup)}"
-            + (f", 95 % over families {found}" if found else "")
+            + (f", 95 % over families {bounds}" if bounds else "")
             + f", by family {number(self.family_speedup)}"
             + (f", 95 % {by_family}" if by_family else "")
             + f"; {counted(self.num_pairs, 'sample')} correct in both at t = {self.tolerance}"

@@ -73,18 +73,18 @@ def different_between(first: pa.Table, second: pa.Table) -> dict[str, tuple[str,
     >>> different_between(a, b)
     {'device': ('cpu', 'cuda')}
     """
-    told = conditions_of(first), conditions_of(second)
+    conditions = conditions_of(first), conditions_of(second)
     # A log records less of its environment than a run, so compare only roots that both contain.
-    roots = [{name.partition(".")[0] for name in each} for each in told]
-    found = {}
-    for name in dict.fromkeys((*told[0], *told[1])):
-        values = [each.get(name, {}) for each in told]
+    roots = [{name.partition(".")[0] for name in condition} for condition in conditions]
+    differences = {}
+    for name in dict.fromkeys((*conditions[0], *conditions[1])):
+        values = [condition.get(name, {}) for condition in conditions]
         is_told_by_both = all(values) or (
-            "." in name and all(name.partition(".")[0] in each for each in roots)
+            "." in name and all(name.partition(".")[0] in names for names in roots)
         )
         if is_told_by_both and values[0].keys() != values[1].keys():
-            found[name] = (say_values(values[0]), say_values(values[1]))
-    return found
+            differences[name] = (say_values(values[0]), say_values(values[1]))
+    return differences
 
 
 def say_values(values: Mapping[str, int]) -> str:

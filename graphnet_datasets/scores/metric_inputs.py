@@ -61,7 +61,8 @@ def metric_path(name: str) -> str:
     """
     if name not in METRICS:
         raise DatasetNotFoundError(
-            f"There is no metric `{name}`. Choose {' or '.join(f'`{known}`' for known in METRICS)}."
+            f"There is no metric `{name}`. Choose "
+            f"{' or '.join(f'`{metric}`' for metric in METRICS)}."
         )
     # A checkout has this folder at the top level, an installed package inside the package.
     return str(Path(str(importlib.resources.files("graphnet_datasets.metrics"))) / name)

@@ -214,7 +214,10 @@ def known_null_t(table: pa.Table) -> list[float | None]:
     """Return each record's `null_t`; None if unknown or infinite because outputs must be equal."""
     null_t = _floats(table, "null_t")
     is_known = ~np.isnan(null_t) & ~_is_told(table, null_t)
-    return [float(value) if known else None for value, known in zip(null_t, is_known, strict=True)]
+    return [
+        float(value) if is_value_known else None
+        for value, is_value_known in zip(null_t, is_known, strict=True)
+    ]
 
 
 def _is_told(table: pa.Table, null_t: Floats) -> npt.NDArray[np.bool_]:
@@ -242,17 +245,17 @@ def _log_error(table: pa.Table) -> Floats:
 
 def _codes(table: pa.Table, variant: Variant) -> Integers:
     """Return the code of each row: 0 if `min_t` decides, -1 if the row is not in N."""
-    known = {
+    known_columns = {
         str(status): 0 if status is Status.OK else variant.codes.get(status, -1)
         for status in Status
     }
-    code = _lookup(table, "status", known)
+    code = _lookup(table, "status", known_columns)
     if variant.upstream_codes is not None:
         words = {_UPSTREAM_CORRECT: 0, **variant.upstream_codes}
         has_word = table["upstream_status"].is_valid().to_numpy()
         code = np.where(has_word, _lookup(table, "upstream_status", words), code)
     impossible = np.array(
-        [bool(each) and is_impossible(each) for each in warnings_of(table)], dtype=bool
+        [bool(warnings) and is_impossible(warnings) for warnings in warnings_of(table)], dtype=bool
     )
     is_out = (code == 0) & impossible
     if variant.has_determinism_floor:
@@ -291,9 +294,9 @@ def _lookup(table: pa.Table, column: str, values: dict[str, int]) -> Integers:
     is_wrong = np.array([word not in values for word in words] + [column == "status"])
     if is_wrong[indices].any():
         row = int(np.argmax(is_wrong[indices]))
-        found = table[column][row].as_py()
+        value = table[column][row].as_py()
         raise ScoreError(
-            f"The run of `{table['sample_id'][row].as_py()}` has the {column} `{found}`, which is "
+            f"The run of `{table['sample_id'][row].as_py()}` has the {column} `{value}`, which is "
             f"none of {', '.join(f'`{word}`' for word in values)}."
         )
     numbers = np.array([values.get(word, -1) for word in words] + [-1])

@@ -207,15 +207,15 @@ def table_of(*scores: Scores, is_folded: bool = False) -> str:
     With `is_folded`, consecutive rows that differ only in t become one row.
     """
     first = scores[0]
-    names = " and ".join(f"{each.metric}(t)" for each in scores)
-    head = ["t", *(word for each in scores for word in (each.metric, "95 %", "family"))]
+    names = " and ".join(f"{score.metric}(t)" for score in scores)
+    head = ["t", *(word for score in scores for word in (score.metric, "95 %", "family"))]
     rows = []
     for by_metric in zip(*scores, strict=True):
         cells = [str(by_metric[0]["t"])]
-        for each, row in zip(scores, by_metric, strict=True):
-            cells.append(number(row[each.metric]))
-            cells.append(interval(row[f"{each.metric}_low"], row[f"{each.metric}_high"]))
-            cells.append(number(row[f"{each.metric}_family"]))
+        for score, row in zip(scores, by_metric, strict=True):
+            cells.append(number(row[score.metric]))
+            cells.append(interval(row[f"{score.metric}_low"], row[f"{score.metric}_high"]))
+            cells.append(number(row[f"{score.metric}_family"]))
         rows.append([*cells, str(by_metric[0]["num_correct"])])
     component_head, component_rows = _component_cells(scores[-1])
     if is_folded:

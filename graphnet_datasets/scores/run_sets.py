@@ -130,7 +130,7 @@ def _without_speedups_of_failures(table: pa.Table) -> pa.Table:
         table["upstream_status"].to_pylist(), table["upstream_speedup"].to_pylist(), speedup,
         strict=True,
     )  # fmt: skip
-    columns = {"upstream_speedup": [known or (word and value) for word, known, value in logged]}
+    columns = {"upstream_speedup": [speedup or (word and value) for word, speedup, value in logged]}
     for name in figures:
         values = table[name].to_pylist()
         columns[name] = [
@@ -229,11 +229,13 @@ def _canonical_options(text: str) -> str:
 
 def _filled(values: list[str], compilers: list[str]) -> list[str]:
     """Fill missing values with the compiler's single known value."""
-    told: dict[str, set[str]] = {}
+    by_compiler: dict[str, set[str]] = {}
     for value, compiler in zip(values, compilers, strict=True):
         if value:
-            told.setdefault(compiler, set()).add(value)
-    only = {compiler: next(iter(each)) for compiler, each in told.items() if len(each) == 1}
+            by_compiler.setdefault(compiler, set()).add(value)
+    only = {
+        compiler: next(iter(names)) for compiler, names in by_compiler.items() if len(names) == 1
+    }
     return [
         value or only.get(compiler, "") for value, compiler in zip(values, compilers, strict=True)
     ]
@@ -280,14 +282,18 @@ def _differing_options(text: str, others: set[str]) -> list[str]:
             load_json(options, "the options of a run") if options else {}
             for options in (text, *others)
         ]
-        said = [
-            {name: json.dumps(value, sort_keys=True) for name, value in each.items()}
-            for each in parsed
+        settings = [
+            {name: json.dumps(value, sort_keys=True) for name, value in record.items()}
+            for record in parsed
         ]
     except (ValueError, AttributeError, RecursionError):  # not a JSON object
         return [f"compiler_options {text or 'none'}"]
     own = parsed[0]
-    differing = [name for name in sorted(own) if len({each.get(name) for each in said}) > 1]
+    differing = [
+        name
+        for name in sorted(own)
+        if len({settings_of_run.get(name) for settings_of_run in settings}) > 1
+    ]
     return [f"{_plain(name)}={_plain(own[name])}" for name in differing]
 
 

@@ -247,15 +247,15 @@ def _score_rows(
     _, numbers = np.unique(family, return_inverse=True)
     num_families = int(numbers.max()) + 1
     totals, sizes = intervals.family_totals(log_rectified, numbers, num_families)
-    found = None
+    bounds = None
     if has_intervals:
         timing, _ = intervals.family_totals(log_error**2, numbers, num_families)
-        found = intervals.intervals(totals, sizes, timing)
+        bounds = intervals.intervals(totals, sizes, timing)
     means = log_rectified.mean(axis=1), intervals.family_means(totals, sizes)
     columns: list[list[float | None]] = []
     for index, mean in enumerate(means):
         columns.append(np.exp(mean).tolist())
-        columns += [nothing, nothing] if found is None else np.exp(found[index]).tolist()
+        columns += [nothing, nothing] if bounds is None else np.exp(bounds[index]).tolist()
     return columns
 
 

@@ -222,9 +222,9 @@ def null_mean_t(reference: npt.NDArray, dtype: str) -> float:
         above = min(above, float(numbers.min(initial=math.inf, where=numbers >= 0)))
         below = max(below, float(numbers.max(initial=-math.inf, where=numbers <= 0)))
     mean = total / reference.size
-    decisive = [each for each in (least, greatest, above, below) if math.isfinite(each)]
+    decisive = [value for value in (least, greatest, above, below) if math.isfinite(value)]
     return required_t(
-        [abs(each - mean) for each in decisive], [abs(each) for each in decisive], dtype
+        [abs(value - mean) for value in decisive], [abs(value) for value in decisive], dtype
     )
 
 

@@ -173,7 +173,7 @@ def find_variant(name: str) -> Variant:
     if name not in VARIANTS:
         raise ScoreError(
             f"There is no variant `{name}` of the scores. Choose one of "
-            f"{', '.join(f'`{known}`' for known in VARIANTS)}."
+            f"{', '.join(f'`{variant}`' for variant in VARIANTS)}."
         )
     return VARIANTS[name]
 

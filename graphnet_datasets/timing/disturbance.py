@@ -85,14 +85,14 @@ def paired_speedup(
     return PairedSpeedup(speedup, low, high, count, num_calm, is_uneven)
 
 
-def cover(one: Interval, other: Interval) -> Interval:
+def cover(left: Interval, right: Interval) -> Interval:
     """Return the smallest interval that contains both intervals; an unknown end stays None.
 
     >>> cover((1.0, 1.2), (0.9, 1.1)), cover((1.0, None), (0.9, 1.1))
     ((0.9, 1.2), (0.9, None))
     """
-    low = None if one[0] is None or other[0] is None else min(one[0], other[0])
-    high = None if one[1] is None or other[1] is None else max(one[1], other[1])
+    low = None if left[0] is None or right[0] is None else min(left[0], right[0])
+    high = None if left[1] is None or right[1] is None else max(left[1], right[1])
     return low, high
 
 
@@ -154,13 +154,13 @@ def is_noisy(interval: Interval, precision: float = STATED_PRECISION, machine: A
     return half_width > max(precision, STATED_PRECISION) or is_busy(machine)
 
 
-def _is_greater(one: np.ndarray, other: np.ndarray) -> bool:
+def _is_greater(left: np.ndarray, right: np.ndarray) -> bool:
     """Return whether the sorted values of `one` are greater, by Smirnov's one-sided test."""
-    count, count_other = len(one), len(other)
-    places = np.concatenate([one, other])
+    count, count_other = len(left), len(right)
+    places = np.concatenate([left, right])
     excess = (
-        np.searchsorted(other, places, "right") / count_other
-        - np.searchsorted(one, places, "right") / count
+        np.searchsorted(right, places, "right") / count_other
+        - np.searchsorted(left, places, "right") / count
     )
     distance = float(excess.max())
     if distance >= 1:  # exact probability for fully separated samples

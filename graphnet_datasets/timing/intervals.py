@@ -161,17 +161,17 @@ def unpaired_speedup(
     >>> unpaired_speedup([2.0, 2.0], [1.0, 1.0])
     (2.0, 2.0, 2.0)
     """
-    logs = [[math.log(each) for each in arm] for arm in (baseline_ms, candidate_ms)]
-    means = [statistics.fmean(each) for each in logs]
+    logs = [[math.log(value) for value in arm] for arm in (baseline_ms, candidate_ms)]
+    means = [statistics.fmean(arm_logs) for arm_logs in logs]
     difference = means[0] - means[1]
     if min(map(len, logs)) < 2:
         return math.exp(difference), None, None
-    shares = [statistics.variance(each) / len(each) for each in logs]
+    shares = [statistics.variance(arm_logs) / len(arm_logs) for arm_logs in logs]
     total = sum(shares)
     if total == 0:
         return math.exp(difference), math.exp(difference), math.exp(difference)
     degrees = total**2 / sum(
-        share**2 / (len(each) - 1) for share, each in zip(shares, logs, strict=True)
+        share**2 / (len(arm_logs) - 1) for share, arm_logs in zip(shares, logs, strict=True)
     )
     width = t_quantile(max(int(degrees), 1)) * math.sqrt(total)
     return math.exp(difference), math.exp(difference - width), math.exp(difference + width)

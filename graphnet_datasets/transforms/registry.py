@@ -162,11 +162,11 @@ def apply(sample: Sample, steps: Sequence[Step], running: Running | None = None)
         return
     first, *others = steps
     try:
-        for made in first.transform.make(sample, running or Running(), **first.options):
-            if isinstance(made, TransformError):
-                yield made
+        for result in first.transform.make(sample, running or Running(), **first.options):
+            if isinstance(result, TransformError):
+                yield result
             else:
-                yield from apply(made, others, running)
+                yield from apply(result, others, running)
     except TransformError as error:
         yield error
     except GraphNetError as error:

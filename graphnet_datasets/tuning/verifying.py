@@ -894,36 +894,40 @@ def _fitting(interval: Interval, dtype: str) -> Interval | None:
 
 
 def _union(intervals: Sequence[Interval | None], dtype: str) -> Interval | None:
-    known = [interval for interval in intervals if interval is not None]
-    if len(known) < len(intervals) or not known:
+    known_intervals = [interval for interval in intervals if interval is not None]
+    if len(known_intervals) < len(intervals) or not known_intervals:
         return _range_of(dtype)
-    return _fitting((min(low for low, _ in known), max(high for _, high in known)), dtype)
+    return _fitting(
+        (min(low for low, _ in known_intervals), max(high for _, high in known_intervals)), dtype
+    )
 
 
 def _computed(kind: str, operands: Sequence[Interval | None], dtype: str) -> Interval | None:
     """Return the interval of an operation on intervals."""
     whole = _range_of(dtype)
-    known = [operand for operand in operands if operand is not None]
-    if whole is None or len(known) < len(operands):
+    known_operands = [operand for operand in operands if operand is not None]
+    if whole is None or len(known_operands) < len(operands):
         return whole
     name = kind.rpartition(".")[2]
     if name == "Cast":
-        return _fitting(known[0], dtype)
+        return _fitting(known_operands[0], dtype)
     if name in ("Min", "Max"):
         choose = min if name == "Min" else max
-        return choose(known[0][0], known[1][0]), choose(known[0][1], known[1][1])
-    if name in ("FloorMod", "Mod") and known[1][0] > 0:
-        (low, high), (least, greatest) = known
+        return choose(known_operands[0][0], known_operands[1][0]), choose(
+            known_operands[0][1], known_operands[1][1]
+        )
+    if name in ("FloorMod", "Mod") and known_operands[1][0] > 0:
+        (low, high), (least, greatest) = known_operands
         if name == "Mod" and low < 0:
             return max(low, 1 - greatest), max(0, min(high, greatest - 1))
         return (low, high) if low >= 0 and high < least else (0, greatest - 1)
-    if name in ("FloorDiv", "Div") and known[1][0] > 0:
-        quotients = [_divided(name, a, b) for a in known[0] for b in known[1]]
+    if name in ("FloorDiv", "Div") and known_operands[1][0] > 0:
+        quotients = [_divided(name, a, b) for a in known_operands[0] for b in known_operands[1]]
         return min(quotients), max(quotients)
     operation = _ARITHMETIC.get(name)
     if operation is None:
         return whole
-    results = [operation(a, b) for a in known[0] for b in known[1]]
+    results = [operation(a, b) for a in known_operands[0] for b in known_operands[1]]
     return _fitting((min(results), max(results)), dtype)
 
 

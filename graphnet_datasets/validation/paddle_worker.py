@@ -88,8 +88,8 @@ def _where_it_fails(sample: Sample) -> str:
 def _last_line(error: BaseException) -> str:
     """Return the message of a Paddle error without the preceding stack trace of its core."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = next((line for line in lines if "Error: " in line), lines[-1] if lines else "")
-    return f"{type(error).__name__}: {said[:300]}"
+    message = next((line for line in lines if "Error: " in line), lines[-1] if lines else "")
+    return f"{type(error).__name__}: {message[:300]}"
 
 
 def _count_not_finite(tensor: paddle.Tensor) -> tuple[int, int]:

@@ -66,12 +66,14 @@ def check_custom_operators(sample: Sample) -> str | None:
             f"The source of {_listed(unknown)} is not there: not in the operator table of "
             f"{sample.framework}, and nothing comes with the sample."
         )
-    changed = [each.name for each in sample.custom_operators if not each.is_intact]
+    changed = [operator.name for operator in sample.custom_operators if not operator.is_intact]
     if changed:
         raise Failed(f"The source of {_listed(changed)} does not have the recorded hash.")
-    found = [f"{each.name} {each.source_hash[:16]}" for each in sample.custom_operators]
-    if found:
-        return f"The source of {_listed(found)} comes with the sample."
+    operators = [
+        f"{operator.name} {operator.source_hash[:16]}" for operator in sample.custom_operators
+    ]
+    if operators:
+        return f"The source of {_listed(operators)} comes with the sample."
     return "The sample has no custom operators."
 
 
@@ -99,7 +101,9 @@ def tell_unknown(sample: Sample, positions: Sequence[int]) -> str | None:
     """Describe the operators whose results are unknown until they run, if there are any."""
     if not positions:
         return None
-    listed = [f"{each} (`{sample.ops[each].target}`)" for each in positions[:_MAX_LISTED]]
+    listed = [
+        f"{position} (`{sample.ops[position].target}`)" for position in positions[:_MAX_LISTED]
+    ]
     return (
         f"Shapes or dtypes are known only by running the graph: {len(positions)} of "
         f"{sample.num_ops} operators, of them {', '.join(listed)}."

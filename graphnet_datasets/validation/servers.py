@@ -46,8 +46,8 @@ class CheckServers:
 
         Does nothing if the framework is not installed or no check runs its samples.
         """
-        found = framework_named(framework)
-        if not found.is_installed or not found.validation:
+        contract = framework_named(framework)
+        if not contract.is_installed or not contract.validation:
             return
         for check in reversed(CHECKS):  # the capturing server has the most to import
             if check in checks and check in (*RUNNING, "statically_analysable"):

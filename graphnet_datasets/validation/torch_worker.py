@@ -116,11 +116,11 @@ def _fix_sizes(sample: Sample, inputs: Iterable[Any]) -> None:
     """Mark the numeric sizes as static; Dynamo would make even sizes of weights symbolic."""
     if not sample.is_dynamic:
         return
-    for each, given in zip(sample.inputs, inputs, strict=True):
-        if isinstance(given, torch.Tensor):
-            for axis, size in enumerate(each.value.shape or ()):
+    for graph_input, value in zip(sample.inputs, inputs, strict=True):
+        if isinstance(value, torch.Tensor):
+            for axis, size in enumerate(graph_input.value.shape or ()):
                 if isinstance(size, int):
-                    torch._dynamo.mark_static(given, axis)
+                    torch._dynamo.mark_static(value, axis)
 
 
 class _Again(torch.nn.Module):

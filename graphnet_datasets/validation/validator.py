@@ -215,10 +215,10 @@ def _is_killed_from_outside(outcome: Outcome) -> bool:
 
 def _judge(name: str, outcome: Outcome, versions: Mapping[str, str]) -> CheckResult:
     if outcome.ending is Ending.FINISHED:
-        said = outcome.merged()
-        found = said.get("outcome")
-        if found in ("passed", "failed", "skipped"):
-            return CheckResult(name, found, str(said.get("reason", ""))[:2000], versions)
+        fields = outcome.merged()
+        verdict = fields.get("outcome")
+        if verdict in ("passed", "failed", "skipped"):
+            return CheckResult(name, verdict, str(fields.get("reason", ""))[:2000], versions)
         return CheckResult(name, "failed", "The process ended without a word.", versions)
     if _is_killed_from_outside(outcome):
         reason = (

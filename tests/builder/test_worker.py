@@ -22,7 +22,7 @@ def test_tokens_beyond_the_vocabulary_are_refused_though_nothing_is_run() -> Non
     assert sample.num_ops > 0
     with pytest.raises(CaptureError) as caught:
         capture_entry(parse_line(LINE.format(high=100_000)))
-    assert "indexes what has places 0 to 99" in str(caught.value)
+    assert "but it is an index in [0, 99]" in str(caught.value)
     assert "Choose other inputs for `transformers/x`" in str(caught.value)
 
 

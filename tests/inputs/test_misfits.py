@@ -31,7 +31,7 @@ def test_a_measured_range_counts_as_stored_elements_do() -> None:
     held = Statistics(5.0, 2.0, 0.0, 9.0)
     ids = Input("input", Value("int64", (2,)), "ids", statistics=held)
     assert misfits(sample_with(ids, LOOKUP)) == [
-        "The input `ids` holds elements from 0 to 9 and indexes what has places 0 to 7."
+        "The elements of the input `ids` are in [0, 9], but it is an index in [0, 7]."
     ]
 
 

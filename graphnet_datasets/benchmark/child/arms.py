@@ -364,6 +364,6 @@ class WatchedArm(Arm):
 def _is_alike(first: _Digest, other: _Digest) -> bool:
     """Return whether outputs differ at most in their elements, without new non-finite elements."""
     return len(first) == len(other) and all(
-        (one[0], one[1]) == (two[0], two[1]) and (two[3] or not one[3])
-        for one, two in zip(first, other, strict=True)
+        (left[0], left[1]) == (right[0], right[1]) and (right[3] or not left[3])
+        for left, right in zip(first, other, strict=True)
     )

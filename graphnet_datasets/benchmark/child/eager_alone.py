@@ -45,8 +45,8 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
         for number, call in enumerate(job.judged):
             arm.prepare(call.set_index)
             arm()
-            taken = runtime.excerpt(arm.results(), call.start)
-            reporter.send({judged_message(number): append_described(taken, file)})
+            excerpt = runtime.excerpt(arm.results(), call.start)
+            reporter.send({judged_message(number): append_described(excerpt, file)})
     if job.draws is not None:
         calls = dataclasses.replace(job.draws, count=job.draws.count + FURTHER_DRAWS)
         hand_over_draws(arm, runtime, reporter, directory / DRAWS, calls, DRAWS)

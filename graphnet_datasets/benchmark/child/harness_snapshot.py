@@ -102,12 +102,12 @@ class HarnessSnapshot(HeldObjects):
         return self.find_changed()
 
 
-def _attributes(held: object) -> dict[str, _Parts]:
+def _attributes(owner: object) -> dict[str, _Parts]:
     """Return identity fingerprints of an object's attributes and of their items."""
-    changing = getattr(type(held), "CHANGING", frozenset())
+    changing = getattr(type(owner), "CHANGING", frozenset())
     return {
         name: (id(value), *map(id, _items(value)))
-        for name, value in vars(held).items()
+        for name, value in vars(owner).items()
         if name not in changing
     }
 
@@ -118,11 +118,11 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-def _definitions(known: Container[str] = ()) -> Iterator[tuple[_Place, _Parts]]:
-    """Yield fingerprints of the definitions of harness modules not in `known`, and of `_LENT`."""
+def _definitions(known_places: Container[str] = ()) -> Iterator[tuple[_Place, _Parts]]:
+    """Yield fingerprints of harness definitions that are not in `known_places`, and of `_LENT`."""
     for name, module in list(sys.modules.items()):
         if (
-            name not in known
+            name not in known_places
             and name.partition(".")[0] == _HARNESS
             and isinstance(module, types.ModuleType)
         ):

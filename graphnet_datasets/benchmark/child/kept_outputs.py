@@ -52,10 +52,10 @@ class KeptOutputs:
             if not num_bytes or begin + num_bytes > end:
                 put.append((dtype, shape, bytes(elements)))
                 continue
-            taken = self._room[begin : begin + num_bytes]
-            taken[:] = memoryview(elements).cast("B")
+            stored = self._room[begin : begin + num_bytes]
+            stored[:] = memoryview(elements).cast("B")
             begin += num_bytes
-            put.append((dtype, shape, taken))
+            put.append((dtype, shape, stored))
         return put
 
 

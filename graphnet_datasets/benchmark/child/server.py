@@ -33,13 +33,13 @@ def prepare() -> tuple[str, ...]:
     # with them the keys of TorchInductor's caches, contain the first such module.
     importlib.import_module(framework)
     wanted = {name for name in os.environ.get(COMPILERS_VARIABLE, "").split(",") if name}
-    known = {
+    options = {
         entry.name: entry
         for entry in list_entries()
         if entry.origin == "built in" and entry.framework == framework
     }
-    is_all_known = bool(wanted) and wanted <= known.keys()
-    compilers = [known[name].load() for name in sorted(wanted & known.keys() or known.keys())]
+    is_all_known = bool(wanted) and wanted <= options.keys()
+    compilers = [options[name].load() for name in sorted(wanted & options.keys() or options.keys())]
     seldom = module(framework, "runtime").import_all(
         # The requirements of a third-party compiler are unknown before it is loaded.
         with_compiler=not is_all_known or any(cls.uses_framework_compiler for cls in compilers)

@@ -136,21 +136,21 @@ class TimedCalls(AroundCalls):
 
     def _hand_over_first(self, outputs: Any) -> None:
         """Hand over all outputs of the first call, and decide how many calls can be stored."""
-        taken = self._excerpt(outputs, None)
-        self._sizes = [math.prod(shape) for _, shape, _ in taken]
-        described = write_described(taken, self._directory / FIRST)
+        excerpt = self._excerpt(outputs, None)
+        self._sizes = [math.prod(shape) for _, shape, _ in excerpt]
+        described = write_described(excerpt, self._directory / FIRST)
         self._reporter.send({f"outputs {FIRST}": described})
-        if sum(len(data) for _, _, data in taken) > KEPT_BYTES / MAX_WHOLE:
+        if sum(len(data) for _, _, data in excerpt) > KEPT_BYTES / MAX_WHOLE:
             self._num_whole = 1
-        most = MAX_EXCERPT // max(1, len(taken))
-        if all(math.prod(shape) <= most for _, shape, _ in taken):
+        most = MAX_EXCERPT // max(1, len(excerpt))
+        if all(math.prod(shape) <= most for _, shape, _ in excerpt):
             self._num_whole = 0  # the excerpt of a small output is the whole output
-        self._num_judged = most_kept([data for _, _, data in taken])
+        self._num_judged = most_kept([data for _, _, data in excerpt])
         self._check_input(self._arms["candidate"].find_foreign_write())
 
     def _keep(self, place: int, call: JudgedCall, excerpt: Outputs) -> None:
-        kept = excerpt if self._room is None else self._room.put(place, excerpt)
-        self._excerpts[place : place + 1] = [(call, kept)]
+        entry = excerpt if self._room is None else self._room.put(place, excerpt)
+        self._excerpts[place : place + 1] = [(call, entry)]
 
     def _excerpt(self, outputs: Any, start: int | None) -> Outputs:
         try:
@@ -213,7 +213,7 @@ class TimedCalls(AroundCalls):
         return max(self._peak_bytes - resident_bytes, 0)
 
 
-def _place_in(kept: Sequence[Any], most: int, number: int) -> int | None:
+def _place_in(entries: Sequence[Any], most: int, number: int) -> int | None:
     """Return the place of call `number` among at most `most` stored calls, or None to skip it."""
-    place = len(kept) if len(kept) < most else draw_below(number + 1)
+    place = len(entries) if len(entries) < most else draw_below(number + 1)
     return place if place < most else None

@@ -64,8 +64,8 @@ def find_constant(rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair]) -> s
     `DECIDED_T`, then passing proves nothing. This function instead compares the differences from
     the first call, the candidate's with eager's. Errors that are the same in all calls cancel out.
     """
-    known = [row["constant_t"] for row in rows if row["constant_t"] is not None]
-    if not known or max(known) > DECIDED_T:
+    constant_ts = [row["constant_t"] for row in rows if row["constant_t"] is not None]
+    if not constant_ts or max(constant_ts) > DECIDED_T:
         return None
     shares = [share for call in calls[1:] if (share := astray(calls[0], call)) is not None]
     num_astray = sum(share > MAX_ASTRAY for share in shares)
@@ -73,7 +73,7 @@ def find_constant(rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair]) -> s
         return None
     return (
         f"In {num_astray} of {len(shares)} calls the outputs do not follow their inputs as eager's "
-        f"do: what a stored answer would give, which passes here at t = {max(known):.3g}."
+        f"do: what a stored answer would give, which passes here at t = {max(constant_ts):.3g}."
     )
 
 
@@ -91,7 +91,7 @@ def moves_by_rounding(calls: Sequence[Pair]) -> bool:
     (first, _), *later = calls
     for outputs, _ in later:
         for then, now in zip(first, outputs, strict=True):
-            before, after = (_numbers(each, now.part) for each in (then, now))
+            before, after = (_numbers(outputs, now.part) for outputs in (then, now))
             if before is None or after is None or before.shape != after.shape:
                 return False
             size = float(np.sqrt(np.sum(np.abs(after) ** 2)))

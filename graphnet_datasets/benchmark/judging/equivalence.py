@@ -86,11 +86,11 @@ class Comparer:
         payload = self._job.to_payload()
         outcome = server.run(payload, directory, phases=PHASES, limits=self._limits)
         if outcome.ending is not Ending.FINISHED:
-            said = outcome.error or {}
-            text = str(said.get("message", outcome.log[-300:])).strip()
+            details = outcome.error or {}
+            text = str(details.get("message", outcome.log[-300:])).strip()
             raise _NoOutputsError(
                 f"The sample of {sample.framework} ended by {outcome.ending} in "
-                f"{outcome.phase}: {said.get('type', '')} {text[:500]}"
+                f"{outcome.phase}: {details.get('type', '')} {text[:500]}"
             )
         try:
             return read_outputs(directory / FIRST, outcome.merged().get("outputs"))

@@ -290,15 +290,15 @@ def _compare_outputs(
         return {"outputs": "differs"}
     compared = compare_outputs(expected, actual)
     min_t = overall_min_t(compared)
-    found = {"min_t": min_t, "max_abs_error": max(each["max_abs_error"] for each in compared)}
+    comparison = {"min_t": min_t, "max_abs_error": max(row["max_abs_error"] for row in compared)}
     if min_t == -math.inf:
-        return found | {"outputs": "equal"}
+        return comparison | {"outputs": "equal"}
     if min_t is not None and min_t <= tolerance:
-        return found | {"outputs": "within"}
+        return comparison | {"outputs": "within"}
     is_settled = all(
         run["is_deterministic"] is not False and not run["is_random"] for run in (before, row)
     )
-    return found | {"outputs": "differs" if is_settled else "undetermined"}
+    return comparison | {"outputs": "differs" if is_settled else "undetermined"}
 
 
 def _compare_times(

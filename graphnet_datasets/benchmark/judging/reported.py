@@ -27,46 +27,46 @@ _PLACES = re.compile(
 """Where packages lie, and where this one does."""
 
 
-def read_times(given: Any) -> list[float] | None:
+def read_times(value: Any) -> list[float] | None:
     """Return times in milliseconds, or None if the worker sent anything else.
 
     >>> read_times([1, 2.5]), read_times([0.0]), read_times("fast")
     ([1.0, 2.5], None, None)
     """
-    if not isinstance(given, list) or not 0 < len(given) <= MAX_TIMES:
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_TIMES:
         return None
-    if not all(type(each) in (int, float) and 0 < each < math.inf for each in given):
+    if not all(type(number) in (int, float) and 0 < number < math.inf for number in value):
         return None
-    return [float(each) for each in given]
+    return [float(number) for number in value]
 
 
-def read_counts(given: Any, length: int) -> list[int] | None:
+def read_counts(value: Any, length: int) -> list[int] | None:
     """Return `length` integers, or None if the worker sent anything else.
 
     >>> read_counts([0, 3], 2), read_counts([0, -1], 2), read_counts([0], 2)
     ([0, 3], None, None)
     """
-    if not isinstance(given, list) or len(given) != length:
+    if not isinstance(value, list) or len(value) != length:
         return None
-    return given if all(type(each) is int and 0 <= each < 2**31 for each in given) else None
+    return value if all(type(number) is int and 0 <= number < 2**31 for number in value) else None
 
 
-def read_number(given: Any) -> float | None:
+def read_number(value: Any) -> float | None:
     """Return a finite, non-negative number, or None.
 
     >>> read_number(3), read_number(-1), read_number("3")
     (3, None, None)
     """
-    is_number = type(given) in (int, float) and math.isfinite(given) and 0 <= given < 2**62
-    return given if is_number else None
+    is_number = type(value) in (int, float) and math.isfinite(value) and 0 <= value < 2**62
+    return value if is_number else None
 
 
-def read_text(given: Any, length: int) -> str:
+def read_text(value: Any, length: int) -> str:
     """Return the first `length` characters of a value; lone surrogates are replaced."""
-    return str(given).encode(errors="replace").decode()[:length]
+    return str(value).encode(errors="replace").decode()[:length]
 
 
-def read_message(given: Any, length: int) -> str:
+def read_message(value: Any, length: int) -> str:
     """Return the first characters of a message, without the directories of installed packages.
 
     Records are published, and installation paths are private.
@@ -74,7 +74,7 @@ def read_message(given: Any, length: int) -> str:
     >>> read_message("/home/me/.venv/lib/python3.11/site-packages/torch/nn/linear.py(1): no", 99)
     'torch/nn/linear.py(1): no'
     """
-    return without_places(read_text(given, length))
+    return without_places(read_text(value, length))
 
 
 def without_places(text: str) -> str:
@@ -103,16 +103,16 @@ def read_changes(messages: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def read_device_state(given: Any) -> dict[str, Any] | None:
+def read_device_state(report: Any) -> dict[str, Any] | None:
     """Return a GPU state with the fields of `DEVICE_STATE_FIELDS`, or None."""
-    if not isinstance(given, dict):
+    if not isinstance(report, dict):
         return None
     state: dict[str, Any] = {}
     for field in DEVICE_STATE_FIELDS:
-        value = given.get(field.name)
+        value = report.get(field.name)
         if field.name == "throttle_reasons":
             if isinstance(value, list):
-                value = [read_text(each, 40) for each in value[:_MAX_REASONS]]
+                value = [read_text(reason, 40) for reason in value[:_MAX_REASONS]]
             state[field.name] = value if isinstance(value, list) else None
             continue
         value = read_number(value)
@@ -144,22 +144,22 @@ def _compare_clocks(record: dict[str, Any], arm: str) -> None:
     wall, kernels = record[f"{arm}_wall_ms"], record[f"{arm}_kernel_ms"]
     if wall and kernels is not None:
         record[f"is_{arm}_launch_bound"] = kernels < LAUNCH_BOUND_SHARE * wall
-    said = [f"events {events:.3g} ms"]
+    parts = [f"events {events:.3g} ms"]
     is_odd = False
     if wall:
-        said.append(f"wall {wall:.3g} ms")
+        parts.append(f"wall {wall:.3g} ms")
         is_odd = _differ(wall, events)
     if kernels is not None:
-        said.append(f"kernels {kernels:.3g} ms")
+        parts.append(f"kernels {kernels:.3g} ms")
         # Kernels on several streams overlap, so their sum may exceed the event time slightly; idle
         # gaps reduce it.
         is_odd = is_odd or (kernels > events and _differ(kernels, events))
     if is_odd:
-        record["warnings"].append(f"clocks_disagree on the {arm}: {', '.join(said)}")
+        record["warnings"].append(f"clocks_disagree on the {arm}: {', '.join(parts)}")
 
 
-def _differ(one: float, other: float) -> bool:
-    low, high = sorted((one, other))
+def _differ(left: float, right: float) -> bool:
+    low, high = sorted((left, right))
     return high > CLOCKS_AGREE_WITHIN * low and high - low > CLOCKS_AGREE_MS
 
 
@@ -191,6 +191,8 @@ def take_off_pauses(
     for name, key in (("load_time_s", "load_span_s"), ("compile_time_s", "compile_span_s")):
         span = messages.get(key)
         if pauses and record.get(name) is not None and isinstance(span, list) and len(span) == 2:
-            began_s, ended_s = (read_number(each) or 0.0 for each in span)
+            began_s, ended_s = (read_number(bound) or 0.0 for bound in span)
             within = (min(end, ended_s) - max(begin, began_s) for begin, end in pauses)
-            record[name] = max(0.0, record[name] - sum(each for each in within if each > 0))
+            record[name] = max(
+                0.0, record[name] - sum(seconds for seconds in within if seconds > 0)
+            )

@@ -49,8 +49,8 @@ def describe_others(
     counts: collections.Counter[tuple[str, ...]] = collections.Counter()
     for run in pending:
         record = newest.get(_asked_for(run))
-        if record is not None and (found := find_differences(record, run)):
-            counts[tuple(found)] += 1
+        if record is not None and (changes := find_differences(record, run)):
+            counts[tuple(changes)] += 1
     sentences = []
     for differences, count in counts.most_common():
         more = len(differences) - _MOST_NAMED
@@ -90,7 +90,7 @@ def _flat(run: Mapping[str, Any]) -> dict[str, Any]:
     while pending:
         name, value = pending.pop()
         if isinstance(value, dict):
-            pending += [(f"{name}.{key}", each) for key, each in value.items()]
+            pending += [(f"{name}.{key}", item) for key, item in value.items()]
         else:
             flat[name] = value
     return flat

@@ -66,8 +66,8 @@ def hash_json(value: Any) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def make_run_id(sample: Sample, **what: Any) -> str:
-    """Return the id of a run; the same sample and the same `what` result in the same id.
+def make_run_id(sample: Sample, **settings: Any) -> str:
+    """Return the id of a run, a hash of the sample and the settings.
 
     >>> from graphnet_datasets.sample import Sample
     >>> sample = Sample("a", "torch", "other", (), (), ())
@@ -76,7 +76,7 @@ def make_run_id(sample: Sample, **what: Any) -> str:
     >>> make_run_id(sample, compiler="x") == make_run_id(sample, compiler="y")
     False
     """
-    return hash_json([sample_digest(sample), what])
+    return hash_json([sample_digest(sample), settings])
 
 
 class RunStore:

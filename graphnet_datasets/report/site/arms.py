@@ -104,17 +104,19 @@ class Arm:
     @functools.cached_property
     def error_classes(self) -> list[ErrorClass]:
         """Failures by verdict, reason, type and message without numbers, most frequent first."""
-        found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        by_class: dict[tuple[str, ...], list[dict[str, Any]]] = {}
         for row in self.rows:
             if row["verdict"] in (*FAILED, Verdict.NOT_COUNTED):
                 message = _pattern(row["error_message"] or "")
                 key = (row["verdict"], row["reason"] or "", row["error_type"] or "", message)
-                found.setdefault(key, []).append(row)
+                by_class.setdefault(key, []).append(row)
         classes = [
             ErrorClass(Verdict(key[0]), key[1], key[2], key[3], len(rows), tuple(rows[:5]))
-            for key, rows in found.items()
+            for key, rows in by_class.items()
         ]
-        return sorted(classes, key=lambda each: (-each.count, each.verdict, each.message))
+        return sorted(
+            classes, key=lambda failure: (-failure.count, failure.verdict, failure.message)
+        )
 
 
 def make_arm(name: str, table: pa.Table, options: Mapping[str, Any], duplicates: Duplicates) -> Arm:
@@ -161,15 +163,17 @@ def environment_parts(text: str) -> dict[str, str]:
     >>> environment_parts('{"cpu": {"model": "x"}, "num_cpus": 2}')
     {'cpu.model': 'x', 'num_cpus': '2'}
     """
-    found: dict[str, str] = {}
+    differences: dict[str, str] = {}
     waiting = [("", parse_json(text, {"environment": text}))]
     while waiting:
         name, value = waiting.pop(0)
         if isinstance(value, dict) and value:
-            waiting = [(f"{name}.{key}".strip("."), each) for key, each in value.items()] + waiting
+            waiting = [(f"{name}.{key}".strip("."), item) for key, item in value.items()] + waiting
         elif value not in (None, "", [], {}):
-            found[name or "environment"] = value if isinstance(value, str) else json.dumps(value)
-    return found
+            differences[name or "environment"] = (
+                value if isinstance(value, str) else json.dumps(value)
+            )
+    return differences
 
 
 def _scores(table: pa.Table, options: Mapping[str, Any]) -> dict[str, Scores] | None:
@@ -179,7 +183,7 @@ def _scores(table: pa.Table, options: Mapping[str, Any]) -> dict[str, Scores] | 
             "ES": error_aware_speedup_score(table, **options),
         }
     except ScoreError:
-        if all(each is Verdict.NOT_COUNTED for each in _verdicts(table, options["variant"])):
+        if all(verdict is Verdict.NOT_COUNTED for verdict in _verdicts(table, options["variant"])):
             return None
         raise
 
@@ -191,18 +195,18 @@ def _verdicts(table: pa.Table, variant: str) -> list[Verdict]:
 def _key(table: pa.Table) -> list[str]:
     """Return a key that identifies the arm, independent of other arms."""
     columns = [table[name].to_pylist() for name in ARM_COLUMNS]
-    return [str(next((each for each in column if each is not None), "")) for column in columns]
+    return [str(next((value for value in column if value is not None), "")) for column in columns]
 
 
 def _rows(table: pa.Table, variant: str) -> list[dict[str, Any]]:
     columns: dict[str, list[Any]] = {name: _values(table[name]) for name in _COLUMNS}
     columns["verdict"] = list(_verdicts(table, variant))
     for arm in ("baseline", "candidate"):
-        found = quantiles(table[f"{arm}_latency_ms"])
-        columns[f"{arm}_quantiles"] = found.tolist()
-        columns[f"{arm}_ms"] = _nullable(found[:, _MEDIAN])
+        latencies = quantiles(table[f"{arm}_latency_ms"])
+        columns[f"{arm}_quantiles"] = latencies.tolist()
+        columns[f"{arm}_ms"] = _nullable(latencies[:, _MEDIAN])
     floor = pc.fill_null(table["floor_ms"], np.nan).to_numpy()
-    median = np.array([each or np.nan for each in columns["candidate_ms"]], dtype=float)
+    median = np.array([value or np.nan for value in columns["candidate_ms"]], dtype=float)
     columns["roofline_share"] = _nullable(floor / median)
     columns["task"] = [task or "unknown" for task in columns["task"]]
     names_of = {text: environment_name(text) for text in set(columns["environment"])}
@@ -219,11 +223,11 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     """Convert a column to objects and share equal strings: environments are long but few."""
     if not pa.types.is_string(column.type):
         return column.to_pylist()
-    found: list[Any] = []
+    values: list[Any] = []
     for chunk in column.dictionary_encode().unify_dictionaries().chunks:
         words = chunk.dictionary.to_pylist()
-        found += [None if index is None else words[index] for index in chunk.indices.to_pylist()]
-    return found
+        values += [None if index is None else words[index] for index in chunk.indices.to_pylist()]
+    return values
 
 
 def _nullable(values: np.ndarray) -> list[float | None]:
@@ -238,6 +242,6 @@ def _pattern(message: str) -> str:
     """
     line = message.strip().partition("\n")[0][:300]
     line = re.sub(
-        r"`[^`]*`|'[^']*'|\"[^\"]*\"", lambda found: f"{found[0][0]}…{found[0][-1]}", line
+        r"`[^`]*`|'[^']*'|\"[^\"]*\"", lambda match: f"{match[0][0]}…{match[0][-1]}", line
     )
     return re.sub(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?", "#", line)

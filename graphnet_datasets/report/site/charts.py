@@ -31,8 +31,10 @@ def line_chart(lines: Mapping[str, Points], label: str) -> str:
 
     The vertical axis is logarithmic. The SVG contains only numbers and escaped names.
     """
-    shown = {name: [(t, value) for t, value in each if value > 0] for name, each in lines.items()}
-    every = [point for each in shown.values() for point in each]
+    shown = {
+        name: [(t, value) for t, value in points if value > 0] for name, points in lines.items()
+    }
+    every = [point for points in shown.values() for point in points]
     if not every:
         return ""
     first, last = min(t for t, _ in every), max(t for t, _ in every)
@@ -82,12 +84,12 @@ def _steps(points: Points) -> list[tuple[int, float]]:
     >>> _steps([(-1, 0.5), (0, 0.5), (1, 2.0)])
     [(-1, 0.5), (0, 0.5), (1, 0.5), (1, 2.0)]
     """
-    found: list[tuple[int, float]] = []
+    polyline: list[tuple[int, float]] = []
     for t, value in points:
-        if found and t > 0:
-            found.append((t, found[-1][1]))
-        found.append((t, value))
-    return found
+        if polyline and t > 0:
+            polyline.append((t, polyline[-1][1]))
+        polyline.append((t, value))
+    return polyline
 
 
 def score_bar(
@@ -96,10 +98,10 @@ def score_bar(
     """Draw a score as a dot and its interval as a line, on a logarithmic scale with a mark at 1."""
     if value is None or value <= 0:
         return ""
-    least, greatest = (math.log(each) for each in domain)
+    least, greatest = (math.log(bound) for bound in domain)
 
-    def x(each: float) -> float:
-        place = (math.log(each) - least) / max(greatest - least, 1e-9)
+    def x(value: float) -> float:
+        place = (math.log(value) - least) / max(greatest - least, 1e-9)
         return 6 + min(max(place, 0.0), 1.0) * (BAR_WIDTH - 12)
 
     middle = BAR_HEIGHT / 2
@@ -118,11 +120,11 @@ def score_bar(
 
 def time_boxes(rows: Sequence[tuple[str, Sequence[float]]], label: str) -> str:
     """Draw the 10, 25, 50, 75 and 90 % quantiles of times in milliseconds, a row each."""
-    rows = [(name, each) for name, each in rows if all(value > 0 for value in each)]
+    rows = [(name, shares) for name, shares in rows if all(value > 0 for value in shares)]
     if not rows:
         return ""
-    least = math.log(min(each[0] for _, each in rows) / 1.2)
-    greatest = math.log(max(each[-1] for _, each in rows) * 1.2)
+    least = math.log(min(shares[0] for _, shares in rows) / 1.2)
+    greatest = math.log(max(shares[-1] for _, shares in rows) * 1.2)
     left, step = 230, 24
     height = step * len(rows) + 26
 

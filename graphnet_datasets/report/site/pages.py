@@ -149,9 +149,9 @@ def _tops(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[float, dict[st
 def _times_of(rows: Sequence[dict[str, Any]]) -> list[tuple[str, Sequence[float]]]:
     """Return the time quantiles to draw: eager of the first record, then each arm."""
     timed = [row for row in rows if row["candidate_ms"] is not None]
-    found = [(row["arm"].name, row["candidate_quantiles"]) for row in timed]
+    quantile_rows = [(row["arm"].name, row["candidate_quantiles"]) for row in timed]
     eager = [("eager", row["baseline_quantiles"]) for row in timed[:1] if row["baseline_ms"]]
-    return [*eager, *found][:40]
+    return [*eager, *quantile_rows][:40]
 
 
 def _significant(value: float | None) -> str:

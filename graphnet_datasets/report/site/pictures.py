@@ -42,5 +42,5 @@ def write_pictures(
 
 
 def _is_same(sample: SampleRecords, structure: str | None) -> bool:
-    known = sample.facts["structure_hash"]
-    return known is None or structure is None or known == structure
+    structure_hash = sample.facts["structure_hash"]
+    return structure_hash is None or structure is None or structure_hash == structure

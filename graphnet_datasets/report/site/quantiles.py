@@ -28,12 +28,12 @@ def quantiles(lists: pa.ChunkedArray) -> Floats:
     owner = np.repeat(np.arange(len(counts)), counts)
     values = values[np.lexsort((values, owner))]
     starts = np.cumsum(counts) - counts
-    found = np.full((len(counts), len(SHARES)), np.nan)
+    result = np.full((len(counts), len(SHARES)), np.nan)
     has_any = counts > 0
     for column, share in enumerate(SHARES):
         place = share * (counts[has_any] - 1)
         below = np.floor(place).astype(np.int64)
         above = np.minimum(below + 1, counts[has_any] - 1)
         low, high = values[starts[has_any] + below], values[starts[has_any] + above]
-        found[has_any, column] = low + (high - low) * (place - below)
-    return found
+        result[has_any, column] = low + (high - low) * (place - below)
+    return result

@@ -60,12 +60,12 @@ class SampleRecords:
 
 def group_by_sample(arms: Iterable[Arm]) -> list[SampleRecords]:
     """Group all arms' records by sample, sorted by id, and store the sample in each row."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_sample: dict[str, list[dict[str, Any]]] = {}
     for arm in arms:
         for row in arm.rows:
-            found.setdefault(str(row["sample_id"]), []).append(row)
+            by_sample.setdefault(str(row["sample_id"]), []).append(row)
     samples = []
-    for number, (sample_id, rows) in enumerate(sorted(found.items())):
+    for number, (sample_id, rows) in enumerate(sorted(by_sample.items())):
         sample = SampleRecords(sample_id, slug(sample_id), number, sorted(rows, key=_order))
         for row in rows:
             row["sample"] = sample

@@ -170,7 +170,7 @@ def _write_data(directory: Path, arms: list[Arm], samples: list[SampleRecords]) 
 def _index(arms: list[Arm], samples: list[SampleRecords]) -> dict[str, Any]:
     """Return the index that the script of the pages needs before it loads data."""
     return {
-        "verdicts": [str(each) for each in Verdict],
+        "verdicts": [str(verdict) for verdict in Verdict],
         "tasks": sorted({sample.task for sample in samples}),
         "subtasks": sorted({sample.subtask for sample in samples} - {""}),
         "arms": [
@@ -193,8 +193,8 @@ def _counts(arms: list[Arm]) -> dict[str, Any]:
         "first": min(starts, default="")[:10],
         "last": max(starts, default="")[:10],
         "score_ranges": {
-            each: _score_range([arm for arm in arms if arm.place == each])
-            for each in {arm.place for arm in arms}
+            place: _score_range([arm for arm in arms if arm.place == place])
+            for place in {arm.place for arm in arms}
         },
     }
 
@@ -217,8 +217,8 @@ def _environments(arms: list[Arm]) -> Iterator[tuple[str, str, int]]:
     for arm in arms:
         for row in arm.rows:
             if row["environment_name"]:
-                found = texts.setdefault(row["environment_name"], [row["environment"], 0])
-                found[1] += 1
+                entry = texts.setdefault(row["environment_name"], [row["environment"], 0])
+                entry[1] += 1
     for name, (text, count) in sorted(texts.items()):
         yield name, text, count
 

@@ -109,9 +109,9 @@ def _share(
     wanted = {name for name in too_large if name in kinds and not kinds[name]}
     if wanted:
         rows = read_table(file).to_pylist()
-        found = {row["id"]: shared.find(row) for row in rows if row["id"] in wanted}
-        if any(found.values()):
-            rows = [{**row, **(found.get(row["id"]) or {})} for row in rows]
+        matches = {row["id"]: shared.find(row) for row in rows if row["id"] in wanted}
+        if any(matches.values()):
+            rows = [{**row, **(matches.get(row["id"]) or {})} for row in rows]
             write_table(rows, file)
             kinds = {row["id"]: row["calibration"] for row in rows}
     return kinds

@@ -117,12 +117,12 @@ class Assembly:
 
 def _make_ids_unique(rows: list[_Row]) -> None:
     """Number repeated ids, such as those of two frameworks, in the order of the graphs."""
-    taken: set[str] = set()
+    names: set[str] = set()
     for row in rows:
         name, number = row.id, 2
-        while row.id in taken:
+        while row.id in names:
             row.id, number = f"{name}-{number}", number + 1
-        taken.add(row.id)
+        names.add(row.id)
 
 
 def write_dataset(assembly: Assembly, out: Path, directory: Path, pool: Pool) -> None:

@@ -144,10 +144,10 @@ class _Search:
         places = places_of(op)
         refs = [ref for ref in iterate_refs((op.args, op.kwargs)) if self.shapes[ref] is not None]
         shapes = tuple(self.shapes[ref] for ref in refs)
-        given: tuple[object, ...] = tuple(self.numbers.get(ref) for ref in _refs(op))
+        operand_numbers: tuple[object, ...] = tuple(self.numbers.get(ref) for ref in _refs(op))
         if places is not None and places.family == "mean":
-            given = (*given, self.summed_axes(op))
-        key = (op.target, _text(op.args), _text(op.kwargs), shapes, given)
+            operand_numbers = (*operand_numbers, self.summed_axes(op))
+        key = (op.target, _text(op.args), _text(op.kwargs), shapes, operand_numbers)
         if key not in self.options:
             assert places is not None  # noqa: S101 - or it had no literals
             operand = shapes[0] if shapes else None
@@ -310,13 +310,13 @@ def _leaves(arg: object) -> Iterator[object]:
         yield arg
 
 
-def _aligned(op: Op, operand: Shape, one: Row) -> Shape:
+def _aligned(op: Op, operand: Shape, row: Row) -> Shape:
     """Pad a shape with leading axes of one element, for sizes that are counted from the end.
 
     Only literals count: the positions of -1 and of results of other operators are omitted.
     """
     leaves = [leaf for leaf in _leaves(op.args[1:]) if isinstance(leaf, int | Ref)]
-    padded = (*(one,) * (len(leaves) - len(operand)), *operand)
+    padded = (*(row,) * (len(leaves) - len(operand)), *operand)
     return tuple(
         row
         for row, leaf in zip(padded, leaves, strict=False)

@@ -89,17 +89,17 @@ def _at_capture(layout: Layout) -> Layout:
 
 def _shape_of(choice: Choice, elements: Row, layout: Layout) -> Shape | None:
     """Return the complete shape, or None if the number of elements differs at some point."""
-    one = (1,) * len(elements)
+    unit = (1,) * len(elements)
     shape = [
-        one if entry is None else choice[entry] if isinstance(entry, int) else entry
+        unit if entry is None else choice[entry] if isinstance(entry, int) else entry
         for entry in layout
     ]
-    product = product_of([one, *shape])
+    product = product_of([unit, *shape])
     if any(not size or whole % size for whole, size in zip(elements, product, strict=True)):
         return None
     rest = tuple(whole // size for whole, size in zip(elements, product, strict=True))
     if None not in layout:
-        return tuple(shape) if rest == one else None
+        return tuple(shape) if rest == unit else None
     shape[list(layout).index(None)] = rest
     return tuple(shape)
 

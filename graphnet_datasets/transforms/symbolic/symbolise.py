@@ -238,7 +238,7 @@ class _Symbolising:
         return failure or Failure(-1, 0, "no other size meets the constraints of the graph")
 
     def _finest(
-        self, declared: Sample, dimension: Dimension, plan: Plan, found: Sample, smallest: int
+        self, declared: Sample, dimension: Dimension, plan: Plan, candidate: Sample, smallest: int
     ) -> Plan:
         """Return the plan with the smallest step at which literals keep their meaning at `plan`.
 
@@ -253,7 +253,7 @@ class _Symbolising:
             for finer in finer_plans(plan, smallest):
                 written = self._try(declared, name, finer)
                 if isinstance(written, Sample) and all(
-                    reify(written, {name: size}).ops == reify(found, {name: size}).ops
+                    reify(written, {name: size}).ops == reify(candidate, {name: size}).ops
                     for size in sizes
                 ):
                     plan = finer

@@ -67,12 +67,12 @@ def _with_shape(value: Value, shape: tuple[Dim, ...]) -> Value:
     return Value(value.dtype, shape, tuple(strides))
 
 
-def write(sample: Sample, found: Found, plans: dict[str, Plan]) -> Sample | tuple[int, str]:
+def write(sample: Sample, solution: Found, plans: dict[str, Plan]) -> Sample | tuple[int, str]:
     """Return a declared sample with expressions in the place of its literals.
 
     If a literal follows no expression over the symbols, return its position and the reason.
     """
-    fitter = Fitter(found.points)
+    fitter = Fitter(solution.points)
     num_inputs = len(sample.inputs)
     places = {
         input_value.source_name: index
@@ -80,7 +80,7 @@ def write(sample: Sample, found: Found, plans: dict[str, Plan]) -> Sample | tupl
         if input_value.role == "symbol"
     }
     rewritten: list[tuple[Dim, ...] | None] = []
-    for position, choice in enumerate(found.literals):
+    for position, choice in enumerate(solution.literals):
         dims = None if choice is None else tuple(map(fitter.fit, choice))
         if dims is not None and None in dims:
             return position, "a size that follows no expression over the symbols"
@@ -102,7 +102,7 @@ def write(sample: Sample, found: Found, plans: dict[str, Plan]) -> Sample | tupl
         return replace_literals(op, _references(dims, places))
 
     ops = tuple(
-        dataclasses.replace(moved(op, dims), results=_results(op, found, position, fitter))
+        dataclasses.replace(moved(op, dims), results=_results(op, solution, position, fitter))
         for position, (op, dims) in enumerate(zip(sample.ops, rewritten, strict=True))
     )
     return dataclasses.replace(
@@ -126,8 +126,8 @@ def _constraints(sample: Sample, plans: dict[str, Plan]) -> Iterator[Constraint]
             yield constraint
 
 
-def _results(op: Op, found: Found, position: int, fitter: Fitter) -> tuple[Value, ...] | None:
-    values = found.values[position]
+def _results(op: Op, solution: Found, position: int, fitter: Fitter) -> tuple[Value, ...] | None:
+    values = solution.values[position]
     if values is None:
         return None if op.results is None else tuple(Value(result.dtype) for result in op.results)
     return tuple(_value(tensors, fitter) for tensors in zip(*values, strict=False))

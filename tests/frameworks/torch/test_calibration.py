@@ -322,7 +322,7 @@ def test_a_device_that_others_have_filled_is_told(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(MemoryLimitError, match=r"^Making `input_0` .* runs out of"):
             calibrate(HARD["kernels too small"])
     monkeypatch.setattr(torch.fx.Interpreter, "run_node", exhausted)
-    with pytest.raises(MemoryLimitError, match=r"2\.00 GiB\. Run fewer at a time"):
+    with pytest.raises(MemoryLimitError, match=r"2\.00 GiB\. Run fewer samples at a time"):
         calibrate(HARD["kernels too small"])
 
 
