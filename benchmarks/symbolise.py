@@ -181,7 +181,7 @@ def tabulate(lines: list[dict[str, Any]]) -> str:
                     share = f"{varies / len(wanted):.1%}" if wanted else ""
                     cells += [f"{varies} of {len(wanted)}", share]
                 rows.append("| " + " | ".join(cells) + " |")
-    rows += ["", "| what stays | operator that stands in the way | dimensions |", "|---|---|---|"]
+    rows += ["", "| fixed dimension | blocking operator | dimensions |", "|---|---|---|"]
     counts = collections.Counter(_reasons(lines))
     rows += [f"| {kind} | {what} | {count} |" for (kind, what), count in counts.most_common(25)]
     return "\n".join(rows)

@@ -95,7 +95,7 @@ def table(breakings: Iterable[Breaking], failures: Mapping[str, int]) -> Iterato
     | compiler | operator | graphs that fail | named in the message | for example |
     |---|---|---|---|---|
     | tvm | `torch.sin` | 2 | 1 | torch/siren |
-    | tvm | not told by an operator | 1 | | |
+    | tvm | no single operator responsible | 1 | | |
     """
     yield "| compiler | operator | graphs that fail | named in the message | for example |"
     yield "|---|---|---|---|---|"
@@ -113,4 +113,4 @@ def table(breakings: Iterable[Breaking], failures: Mapping[str, int]) -> Iterato
             )
         rest = total - sum(breaking.num_graphs for breaking in rows)
         if rest:
-            yield f"| {arm} | not told by an operator | {rest} | | |"
+            yield f"| {arm} | no single operator responsible | {rest} | | |"

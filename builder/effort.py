@@ -160,7 +160,7 @@ def effort_table(sums: Sums) -> Iterator[str]:
     yield _line("all", "", whole)
     if untold := whole.num_captures - whole.num_told:
         yield ""
-        yield f"{untold:,} captures were ended before they could tell their CPU time."
+        yield f"{untold:,} captures were stopped before their CPU time was recorded."
 
 
 def _title_and_task(key: str) -> tuple[str, str]:

@@ -70,10 +70,10 @@ class Goal:
 
         >>> share = Goal("", "share_train", None, 0.08, None, False)
         >>> share.text(0.0812), share.text(None), share.wanted
-        ('8.1%', 'not told', '≥ 8.0%')
+        ('8.1%', 'unknown', '≥ 8.0%')
         """
         if value is None:
-            return "not told"
+            return "unknown"
         return f"{value:.1%}" if self.is_share else f"{value:,.0f}"
 
 
@@ -121,7 +121,7 @@ def compare(goals: Iterable[Goal], counted: Counted) -> list[Finding]:
 
 def table(findings: Sequence[Finding], beside: Counted | None = None) -> Iterator[str]:
     """Yield the lines of a table in Markdown, with a column of another dataset's figures."""
-    head = ["of graphs that are neither small nor truncated", "goal", "found", "met"]
+    head = ["of graphs that are neither small nor truncated", "goal", "value", "met"]
     rows = [
         [
             finding.goal.what,

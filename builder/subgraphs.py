@@ -226,7 +226,7 @@ def write_coverage(dataset: Path, path: Path) -> None:
     lines += [
         "",
         f"Of {len(graphs)} graphs with {num_ops:,} operators {sum(is_large)} were cut without "
-        f"a run. TorchInductor was asked for the {sum(is_small)} of torch that have up to "
+        f"a run. TorchInductor fused the {sum(is_small)} torch graphs with up to "
         f"{INDUCTOR_MAX_OPS} operators.",
     ]
     write_between(path, BEGIN, END, lines)

@@ -93,7 +93,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
-        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+        raise AttributeError(f"The module `{__name__}` has no attribute `{name}`")
     with not_collecting():
         value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
     globals()[name] = value

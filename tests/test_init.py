@@ -38,7 +38,7 @@ def test_every_public_name_can_be_imported_and_is_listed(name: str) -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(
-        AttributeError, match=r"^module `graphnet_datasets` has no attribute `sampel`$"
+        AttributeError, match=r"^The module `graphnet_datasets` has no attribute `sampel`$"
     ):
         graphnet_datasets.sampel  # noqa: B018
 

@@ -137,7 +137,7 @@ def _save(program: torch.export.ExportedProgram, path: Path) -> None:
         warnings.simplefilter("ignore")
         exported = torch.onnx.export(program, dynamo=True, verbose=False)
     if exported is None:
-        raise RuntimeError("torch.onnx.export returned nothing")
+        raise RuntimeError("`torch.onnx.export` returned None.")
     # Store weights beside the model, because one file cannot exceed 2 GB.
     exported.save(path, external_data=True)
 

@@ -80,7 +80,7 @@ class _Reader:
         while self.position < len(self.text):
             item = _ITEM.match(self.text, self.position)
             if item is None:
-                raise self._error("this is not a declaration of symbols, relations or shapes")
+                raise self._error("Expected a declaration of symbols, relations or shapes")
             if item["variable"] is not None:
                 if not is_symbol_name(item["name"]):
                     raise self._error(f"`{item['name'][:80]}` cannot name a symbol")
@@ -98,13 +98,13 @@ class _Reader:
             self.position = item.end()
         missing = [name for name in order if name not in sizes]
         if missing:
-            raise self._error(f"the symbol `{missing[0]}` has no example value")
+            raise self._error(f"The symbol `{missing[0]}` has no example value")
         symbols = tuple(Symbol(name, sizes[name]) for name in order)
         return Declarations(symbols, relations, shapes)
 
     def _symbol(self, variable: str) -> str:
         if variable not in self.names:
-            raise self._error(f"the symbol `{variable[:80]}` is not declared")
+            raise self._error(f"The symbol `{variable[:80]}` is not declared")
         return self.names[variable]
 
     def _size(self, text: str) -> tuple[str, int]:
@@ -139,7 +139,7 @@ class _Reader:
             self.position = entry.end()
         end = _SHAPES_END.match(self.text, self.position)
         if end is None:
-            raise self._error("this is not a shape with the name of its input")
+            raise self._error("Expected a shape followed by the name of its input")
         self.position = end.end()
         return shapes
 

@@ -71,7 +71,7 @@ def sample_from_row(row: Mapping[str, Any]) -> Sample:
         num_ops = row.get("num_ops")
         ops = _decode_list(row, "ops", _OpReader().read)
         if num_ops is not None and num_ops != len(ops):
-            raise SchemaError(f"it says `num_ops` is {num_ops} and holds {len(ops)} operators")
+            raise SchemaError(f"`num_ops` is {num_ops}, but `ops` has {len(ops)} items")
         # `Sample` checks the values of its closed vocabularies.
         return Sample(
             id=_get(row, "id", str),
@@ -134,7 +134,7 @@ def _decode_list(
     try:
         for item in _get(row, name, list):
             if type(item) is not dict:
-                raise SchemaError(f"it is of type `{type(item).__name__}` where a dict is expected")
+                raise SchemaError(f"Expected a dict, got a `{type(item).__name__}`")
             items.append(decode(item))
     except SchemaError as error:
         if type(row.get(name)) is not list:
@@ -275,9 +275,9 @@ class _OpReader:
                 module,
             )
         except StopIteration:
-            raise SchemaError("its templates have more holes than it has operands") from None
+            raise SchemaError("The templates have more holes than there are operands") from None
         if next(operands, None) is not None:
-            raise SchemaError("it has more operands than its templates have holes")
+            raise SchemaError("The templates have fewer holes than there are operands")
         return op
 
     def _results(self, row: dict[str, Any], results: Any) -> tuple[Value, ...]:

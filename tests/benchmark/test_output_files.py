@@ -91,31 +91,31 @@ def test_numpy_reads_the_file_without_pickle(tmp_path: Path) -> None:
         (packed(ONE)[:-40], "File is not a zip file"),
         (
             rewritten(packed(ONE), {}, zipfile.ZIP_DEFLATED),
-            "an entry is compressed or larger than the file",
+            "An entry is compressed or larger than the file",
         ),
         (
             rewritten(packed(ONE), {"output_0.npy": npy(np.array([{}], object))}),
-            "an array holds objects or is stored by columns",
+            "An array contains objects or is in Fortran order",
         ),
         (
             rewritten(packed(ONE), {"output_0.npy": npy(ONE[0].elements + 1)}),
-            "output 0 does not have the hash it was written with",
+            "Output 0 does not match its recorded hash",
         ),
         (
             rewritten(packed(ONE), {"output_0.npy": npy(ONE[0].elements)[:-4]}),
-            "an array has another size than its header says",
+            "The size of an array does not match its header",
         ),
         (
             rewritten(packed(ONE), {"output_0.npy": npy(ONE[0].elements.reshape(3, 2))}),
-            "output 0 is not as described",
+            "Output 0 does not match its description",
         ),
         (
             rewritten(packed(ONE), {"description.npy": described(shape=[2**40, 3])}),
-            "output 0 is larger than the file",
+            "Output 0 is larger than the file",
         ),
         (
             rewritten(packed(ONE), {"description.npy": described(dtype="object")}),
-            "output 0 has an unknown dtype or shape",
+            "Output 0 has an unknown dtype or shape",
         ),
         (
             rewritten(packed(ONE), {"description.npy": described(shape=[-1, 3])}),

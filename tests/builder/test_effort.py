@@ -36,7 +36,7 @@ def test_captures_add_up_by_source_and_task(tmp_path: Path) -> None:
         "| timm | cv | 2 | 1 | 1.50 | 4.00 | 2,700.0 | 1.0 GiB |",
         "| all |  | 3 | 2 | 1.50 | 6.00 | 2,700.0 | 1.0 GiB |",
     ]
-    assert lines[6:] == ["1 captures were ended before they could tell their CPU time."]
+    assert lines[6:] == ["1 captures were stopped before their CPU time was recorded."]
 
 
 def test_sums_of_other_builds_stay_and_those_of_this_one_are_not_added_twice(

@@ -53,9 +53,9 @@ def test_an_empty_file_declares_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("import os\n", 10, "this is not a declaration of symbols, relations or shapes"),
-        ("S2 = open('x')\n", 10, "this is not a declaration of symbols, relations or shapes"),
-        ("dynamic_dim_constraint_symbols = [S9]\n", 10, "the symbol `S9` is not declared"),
+        ("import os\n", 10, "Expected a declaration of symbols, relations or shapes"),
+        ("S2 = open('x')\n", 10, "Expected a declaration of symbols, relations or shapes"),
+        ("dynamic_dim_constraint_symbols = [S9]\n", 10, "The symbol `S9` is not declared"),
         ("dynamic_dim_constraint_symbol2example_value = {S0: 1}\n", 11, "the symbol `S1` has no "
          "example value"),
         ("dynamic_dim_constraint_symbol2example_value = {S0: x}\n", 10, "`S0: x` is not a symbol "
@@ -64,8 +64,8 @@ def test_an_empty_file_declares_nothing() -> None:
         ("dynamic_dim_constraint_relations = [S0 < S7]\n", 10, "`S7` uses `S7`, which is not "
          "declared"),
         ("dynamic_dim_constraint_relations = [S0 < 9**9**9]\n", None, None),
-        ("dynamic_dim_constraint_input_shapes = [\n    (S0, 'x'),\n]\n", 10, "this is not a shape "
-         "with the name of its input"),
+        ("dynamic_dim_constraint_input_shapes = [\n    (S0, 'x'),\n]\n", 10, "Expected a shape "
+         "followed by the name of its input"),
         ("dynamic_dim_constraint_input_shapes = [\n    ([S0.real], 'x'),\n]\n", 10, "`S0.real` is "
          "not a symbolic dimension: `Attribute` is outside the grammar. Use integers, symbols, "
          "+ - * // % **, Max, Min, FloorDiv, CeilDiv and Mod"),

@@ -131,7 +131,8 @@ def _message_start(node: ast.AST) -> str | None:
     if isinstance(message, ast.JoinedStr) and message.values:
         message = message.values[0]
     if isinstance(message, ast.Constant) and isinstance(message.value, str):
-        return message.value.strip() or None
+        is_name = re.fullmatch(r"[\w.-]+", message.value)  # a package, option or field
+        return None if is_name else message.value.strip() or None
     return None
 
 

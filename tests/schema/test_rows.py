@@ -157,7 +157,7 @@ def damaged(path: str, value: Any) -> dict[str, Any]:
     [
         ("id", 3, "In row `3`: `id` is of type `int` where text is expected."),
         ("ops", None, "In row `a/b`: `ops` is of type `NoneType` where a list is expected."),
-        ("num_ops", 2, "In row `a/b`: it says `num_ops` is 2 and holds 1 operators."),
+        ("num_ops", 2, "In row `a/b`: `num_ops` is 2, but `ops` has 1 items."),
         (
             "ops.0.target",
             b"torch.add",
@@ -171,12 +171,12 @@ def damaged(path: str, value: Any) -> dict[str, Any]:
         (
             "ops.0.operands",
             [],
-            "In row `a/b`: `ops[0]`: its templates have more holes than it has operands.",
+            "In row `a/b`: `ops[0]`: The templates have more holes than there are operands.",
         ),
         (
             "ops.0.operands",
             [0, 0],
-            "In row `a/b`: `ops[0]`: it has more operands than its templates have holes.",
+            "In row `a/b`: `ops[0]`: The templates have fewer holes than there are operands.",
         ),
         (
             "ops.0.args",
@@ -204,7 +204,7 @@ def damaged(path: str, value: Any) -> dict[str, Any]:
         (
             "inputs.0",
             [],
-            "In row `a/b`: `inputs[0]`: it is of type `list` where a dict is expected.",
+            "In row `a/b`: `inputs[0]`: Expected a dict, got a `list`.",
         ),
         (
             "inputs.0.symbolic_shape",

@@ -82,12 +82,12 @@ class OutputStore:
             return _read_outputs_file(path)
         except FileNotFoundError as error:
             raise RunError(
-                f"The outputs of the run `{run_id}` are not at `{path}`. Make them with "
+                f"The outputs of the run `{run_id}` are not at `{path}`. Create them with "
                 f"`graphnet run … --reference {self.path.parent}`."
             ) from error
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise RunError(
-                f"`{path}` does not hold the outputs of a run ({error}). Delete it and make it "
+                f"`{path}` does not contain the outputs of a run: {error}. Delete it and create it "
                 f"again with `graphnet run … --reference {self.path.parent}`."
             ) from error
 
@@ -148,27 +148,27 @@ def _read_outputs_file(path: Path) -> tuple[dict[str, Any], list[Output]]:
             entry.compress_type != zipfile.ZIP_STORED or entry.file_size > size
             for entry in archive.infolist()
         ):
-            raise ValueError("an entry is compressed or larger than the file")
+            raise ValueError("An entry is compressed or larger than the file")
         if archive.getinfo(_DESCRIPTION).file_size > _MAX_DESCRIPTION_BYTES:
-            raise ValueError("the description is too long")
+            raise ValueError("The description is too long")
         run = load_json(_read_array(archive, _DESCRIPTION).tobytes(), path)
         described = run.pop("outputs")
         if not isinstance(described, list) or len(described) > MAX_OUTPUTS:
-            raise ValueError("the outputs are not described")
+            raise ValueError(f"Expected a list of at most {MAX_OUTPUTS} output descriptions")
         outputs = []
         for index, entry in enumerate(described):
             dtype, shape = entry["dtype"], entry["shape"]
             if dtype not in STORAGE or not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS:
-                raise ValueError(f"output {index} has an unknown dtype or shape")
+                raise ValueError(f"Output {index} has an unknown dtype or shape")
             if not all(type(length) is int and 0 <= length < 2**48 for length in shape):
-                raise ValueError(f"output {index} has an unknown shape")
+                raise ValueError(f"Output {index} has an unknown shape")
             if math.prod(shape) * ITEM_SIZE_BYTES[dtype] > size:
-                raise ValueError(f"output {index} is larger than the file")
+                raise ValueError(f"Output {index} is larger than the file")
             elements = _read_array(archive, f"output_{index}.npy")
             if elements.shape != tuple(shape) or elements.dtype != np.dtype(STORAGE[dtype]):
-                raise ValueError(f"output {index} is not as described")
+                raise ValueError(f"Output {index} does not match its description")
             if _hash(elements) != entry["hash"]:
-                raise ValueError(f"output {index} does not have the hash it was written with")
+                raise ValueError(f"Output {index} does not match its recorded hash")
             outputs.append(Output(dtype, elements))
     return run, outputs
 
@@ -178,15 +178,15 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> npt.NDArray:
     entry = archive.getinfo(name)
     with archive.open(entry) as file:
         if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError("an array is of another format version")
+            raise ValueError("An array has an unsupported format version")
         shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(
             file, max_header_size=_MAX_HEADER_BYTES
         )
         if dtype.hasobject or is_fortran:
-            raise ValueError("an array holds objects or is stored by columns")
+            raise ValueError("An array contains objects or is in Fortran order")
         data = file.read()
     if math.prod(shape) * dtype.itemsize != len(data):
-        raise ValueError("an array has another size than its header says")
+        raise ValueError("The size of an array does not match its header")
     return np.frombuffer(data, dtype).reshape(shape)
 
 

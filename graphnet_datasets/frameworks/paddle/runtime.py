@@ -217,7 +217,7 @@ class PaddleRuntime:
     def capture(self, call: Any, make_arguments: Any) -> Any:
         """Raise: capturing Paddle calls in CUDA graphs is not supported here."""
         del call, make_arguments
-        raise RuntimeError("not offered for paddle")
+        raise RuntimeError("Calls of paddle cannot be captured in CUDA graphs.")
 
     def peak_memory_bytes(self) -> int | None:
         """Return the device's peak memory since the last reset, or None on the CPU."""

@@ -215,8 +215,8 @@ def test_an_unknown_operator_is_refused_with_its_line(call: str, name: str) -> N
         ("x = (", "`model.py`, line 1: this is not Python: '(' was never closed" + TAIL),
         (
             HEAD.replace("super().__init__()", "self.x = paddle.load('x')") + "        return 1",
-            "`model.py`, line 4: the class `GraphModule` is a live model, not a graph: it holds "
-            "more than one `forward` and an `__init__` that only calls its parent's" + TAIL,
+            "`model.py`, line 4: the class `GraphModule` is a live model, not a graph: it has "
+            "more than a `forward` and an `__init__` that only calls `super().__init__()`" + TAIL,
         ),
         (HEAD + "        pass", "`model.py`, line 9: the graph ends without a `return`" + TAIL),
     ],
