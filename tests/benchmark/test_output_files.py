@@ -132,7 +132,7 @@ def test_a_file_that_was_not_written_so_is_refused(
     with pytest.raises(RunError) as caught:
         store.load("a1")
     assert str(caught.value) == (
-        f"`{path}` does not hold the outputs of a run ({message}). Delete it and make it again "
+        f"`{path}` does not contain the outputs of a run: {message}. Delete it and create it again "
         f"with `graphnet run … --reference {tmp_path}`."
     )
 

@@ -137,7 +137,9 @@ def test_records_become_a_config_and_the_table_of_what_breaks(
     assert loaded["dataset"][:] == ["graphnet"] * 3
     assert loaded["error_message"][1] == "in torch/jit/_trace.py(3): no"
     assert table_of_arms(shipped)[2:] == ["| tvm | 3 | 1 | 0 | 0 | 0 | 0 | 1 | 1 | 0.447 | 1.414 |"]
-    assert table_of_breaking(shipped, out)[2:] == ["| tvm | no single operator responsible | 1 | | |"]
+    assert table_of_breaking(shipped, out)[2:] == [
+        "| tvm | no single operator responsible | 1 | | |"
+    ]
     text.write_text(f"{ARMS_BEGIN}\n{ARMS_END}\n{BEGIN}\n{END}\n")
     assert (
         main(["runs", str(tmp_path / "runs1.parquet"), "--out", str(out), "--docs", str(text)]) == 0

@@ -56,7 +56,7 @@ def test_an_empty_file_declares_nothing() -> None:
         ("import os\n", 10, "Expected a declaration of symbols, relations or shapes"),
         ("S2 = open('x')\n", 10, "Expected a declaration of symbols, relations or shapes"),
         ("dynamic_dim_constraint_symbols = [S9]\n", 10, "The symbol `S9` is not declared"),
-        ("dynamic_dim_constraint_symbol2example_value = {S0: 1}\n", 11, "the symbol `S1` has no "
+        ("dynamic_dim_constraint_symbol2example_value = {S0: 1}\n", 11, "The symbol `S1` has no "
          "example value"),
         ("dynamic_dim_constraint_symbol2example_value = {S0: x}\n", 10, "`S0: x` is not a symbol "
          "with its example value"),
