@@ -119,7 +119,7 @@ def test_numpy_reads_the_file_without_pickle(tmp_path: Path) -> None:
         ),
         (
             rewritten(packed(ONE), {"description.npy": described(shape=[-1, 3])}),
-            "output 0 has an unknown shape",
+            "Output 0 has an unknown shape",
         ),
     ],
 )
