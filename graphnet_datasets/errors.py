@@ -1,8 +1,8 @@
 """The exceptions of this library.
 
 Every error caused by bad input derives from `GraphNetError` and, if callers would expect a builtin
-exception, from that as well. A message consists of whole sentences: what happened, where, and what
-to do about it.
+exception, from that as well. A message consists of whole sentences: the problem, its location, and
+the fix.
 """
 
 from __future__ import annotations

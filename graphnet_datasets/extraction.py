@@ -151,11 +151,11 @@ def extract_export(
 
 
 def without_weights(*, is_measured: bool = False) -> Any:
-    """Return a context in which modules are built whose parameters take no memory.
+    """Return a context in which modules are built with parameters that take no memory.
 
-    Their buffers keep their values, and each parameter remembers what its initialiser would have
-    drawn, so that models of any size can be given to `extract`. With `is_measured` initialisers do
-    draw, one parameter at a time, and the statistics of samples are measured.
+    Buffers keep their values, and each parameter records the distribution of its initialiser, so
+    that `extract` can capture models of any size. With `is_measured`, initialisers draw their
+    values, one parameter at a time, and the statistics of samples are measured.
 
     >>> import torch
     >>> with without_weights():

@@ -1,9 +1,9 @@
 """Dependencies of operators beyond their arguments: memory writes, random state and modes.
 
-An in-place operator changes what later readers of the same memory see through any alias. A random
-operator advances the generator. A state operator (autocast, grad mode, vmap) changes how later
-operators run. Two operators may be swapped only if neither depends on the other through an argument
-or one of these effects.
+An in-place operator changes the values that later operators read from the same memory through any
+alias. A random operator advances the generator. A state operator (autocast, grad mode, vmap)
+changes how later operators run. Two operators may be swapped only if neither depends on the other
+through an argument or one of these effects.
 """
 
 from __future__ import annotations

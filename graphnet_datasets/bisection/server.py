@@ -1,4 +1,4 @@
-"""The fork server of a bisection: imports what every trial needs, then forks the trials."""
+"""The fork server of a bisection, which imports all modules of a trial and then forks trials."""
 
 from ..benchmark.child.server import prepare
 from ..isolation import serve

@@ -114,8 +114,8 @@ class Compiler(abc.ABC):
     def carry_caches(self, carried: Path, directory: Path) -> bool:
         """Add the caches in `carried` to those in `directory`; return whether there are any.
 
-        Call this after `use_caches` with the same `directory`. Files are linked, and what the
-        compiler writes does not reach `carried`.
+        Call this after `use_caches` with the same `directory`. Files are linked; the compiler's
+        own writes do not change `carried`.
         """
         if not self.carried_folder:
             return False

@@ -1,4 +1,4 @@
-"""Export for compilers that take a `torch.export` program, and checks of what export supports."""
+"""Export for compilers that take a `torch.export` program, with checks for unsupported graphs."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Option:
     choices: tuple[Any, ...] = ()
 
     def problem(self, value: Any) -> str:
-        """Describe what is wrong with `value`, or return "" if it is valid."""
+        """Return the reason why `value` is invalid, or "" if it is valid."""
         if self.choices:
             accepted = ", ".join(json.dumps(choice) for choice in self.choices)
             return "" if value in self.choices else f"it has to be one of {accepted}"

@@ -1,7 +1,7 @@
 """Shape inference for a graph at several sizes of its symbols in a single pass.
 
-To find out what an operator's literals depend on, a caller tries a different literal at each point
-and keeps those that work at all sizes.
+To find the dependencies of an operator's literals, a caller tries a different literal at each point
+and keeps the literals that work at all sizes.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def misfits(sample: Sample) -> list[str]:
     >>> table = Input("parameter", Value("float32", (8, 4)), "table")
     >>> lookup = Op("torch.nn.functional.embedding", (Ref(0), Ref(1)))
     >>> misfits(Sample("example", "torch", "nlp", (ids, table), (lookup,), Ref(2)))
-    ['The input `ids` holds elements from 3 to 9 and indexes what has places 0 to 7.']
+    ['The elements of the input `ids` are in [3, 9], but it is an index in [0, 7].']
     """
     messages: list[str] = []
     for index, findings in trace(sample).items():

@@ -106,7 +106,7 @@ class _Keeper:
                 server.end()
 
     def _is_ours(self) -> bool:
-        """Whether this process, not one it was forked from, started the servers."""
+        """Return whether this process started the servers, rather than its parent."""
         return os.getpid() == self._process_id
 
 

@@ -61,7 +61,7 @@ class Finished:
 
     @property
     def is_success(self) -> bool:
-        """Whether the job returned normally."""
+        """True if the job returned normally."""
         return self.outcome.ending is Ending.FINISHED
 
     @property

@@ -69,7 +69,7 @@ class Running:
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     def is_alive(self) -> bool:
-        """Whether the server's process is running."""
+        """Return whether the server's process is running."""
         return self.process.poll() is None
 
     @contextlib.contextmanager

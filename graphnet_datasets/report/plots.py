@@ -121,7 +121,7 @@ def plot_runs(
 def log2_speedups(runs: Any, variant: str = "report", tolerance: int = TOLERANCE) -> Floats:
     """Return log2 of the speedups of the samples that are right at `tolerance`, in ascending order.
 
-    Right is what passes there and where zeros would not (`Records.is_right_at`).
+    A sample is right if its outputs pass and zeros would not (`Records.is_right_at`).
 
     >>> runs = [{"sample_id": s, "status": "ok", "speedup": 4.0, "min_t": t}
     ...     for s, t in (("a", -5.0), ("b", 2.0))]

@@ -137,7 +137,7 @@ def describe(scores: Scores) -> str:
 
 
 def notes(scores: Scores) -> list[str]:
-    """Return notes about the numbers: what is excluded, flagged or unknown."""
+    """Return notes about excluded, flagged and unknown runs."""
     lines = []
     for why, rows in _by_cause(scores.excluded).items():
         names = [f"{row['sample_id']} ({row['status']})" for row in rows]

@@ -42,10 +42,10 @@ def speedup_score(
     """Compute S(t) of the runs of one compiler at t = -10 … 4, in upstream's variants up to t = 5.
 
     `runs` is a `datasets.Dataset` of run records, an Arrow table, a path or rows; `p` is the
-    penalty of slow samples (by default 0.1, and 0 in upstream's variants), `b` what a failed sample
-    counts for, `variant` one of "report", "decidable", "upstream", "upstream-extended". In the
-    first two S is not defined for t > 0 and is None there. Intervals are 95 % over families, and
-    None with fewer than five of them.
+    penalty of slow samples (by default 0.1, and 0 in upstream's variants), `b` the value of a
+    failed sample, `variant` one of "report", "decidable", "upstream", "upstream-extended". In the
+    first two, S is undefined for t > 0 and None there. Intervals are 95 % over families, and None
+    with fewer than five families.
 
     Raises:
         ScoreError: a parameter is out of range, the runs are of several compilers, a sample has

@@ -27,8 +27,8 @@ RUNNING = ("runnable", "decomposable", "reextractable")
 class CheckResult:
     """The result of one check.
 
-    For a plain pass, `reason` is empty; for a failure, it describes what happened and where; for a
-    skipped check, it explains why. `versions` contains the versions of the software on which the
+    `reason` is empty for a plain pass. It describes the problem and its location for a failure, and
+    the obstacle for a skipped check. `versions` contains the versions of the software on which the
     outcome depends.
     """
 
@@ -47,7 +47,7 @@ class Validation:
 
     @property
     def is_valid(self) -> bool:
-        """Whether no check failed."""
+        """True if no check failed."""
         return all(result.outcome != "failed" for result in self.results)
 
     @property

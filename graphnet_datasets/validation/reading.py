@@ -82,7 +82,7 @@ def check_statically_analysable(sample: Sample) -> str | None:
 
     GraphNet requires that the names of operators can be read without running a graph. Sizes that
     depend on data (`nonzero`, edges without loops) are allowed. If the framework is not installed,
-    or its walk may end the process, the check uses only what the sample records.
+    or its walk may end the process, the check uses only the recorded shapes and dtypes.
     """
     framework = framework_named(sample.framework)
     if framework.is_installed and not framework.is_walk_native:

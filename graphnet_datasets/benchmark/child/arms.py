@@ -200,7 +200,7 @@ class Workload:
 
     @property
     def is_writing(self) -> bool:
-        """Whether the graph writes to its inputs or weights, so that calls affect later calls."""
+        """True if the graph writes to its inputs or weights, so that calls affect later calls."""
         return bool(self.written or self.state)
 
     def find_changed_weight(self) -> str | None:

@@ -87,7 +87,7 @@ class Lane:
 
     @property
     def is_timed(self) -> bool:
-        """Whether everything else is stopped for this lane."""
+        """True while all other lanes are stopped for this lane."""
         return self.gate.timed_lane is self
 
     def pause(self) -> None:

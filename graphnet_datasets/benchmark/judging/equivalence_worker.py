@@ -55,7 +55,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 
 def main() -> None:
-    """Import the framework, prepare what all jobs need and serve them."""
+    """Import the framework, make the preparations that all jobs share, and serve jobs."""
     framework = os.environ[FRAMEWORK_VARIABLE]
     make_runtime(framework, "cpu", 1)
     module(framework, "materialize")

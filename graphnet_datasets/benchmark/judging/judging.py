@@ -156,13 +156,13 @@ class Run:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether the baseline was disturbed, so that both arms must be timed again in turns."""
+        """True if the baseline was disturbed, so that both arms must be timed again in turns."""
         record = self.record
         return bool(record["status"] == Status.OK and record["is_baseline_disturbed"])
 
     @property
     def is_refused_by_times(self) -> bool:
-        """Whether the run is rejected for a duration measured on a quiet machine."""
+        """True if the run is rejected for a duration measured on a quiet machine."""
         return bool(self.suspicions) and self.record["reason"] == Reason.TAMPERING
 
     def _take_ending(self) -> bool:

@@ -1,6 +1,6 @@
 """Stored outputs of runs, for comparisons with another device or version.
 
-An uncompressed `.npz` file next to the records contains `description` (JSON: what was run on which
+An uncompressed `.npz` file next to the records contains `description` (JSON: the run and its
 inputs, and the dtype, shape and hash of each output) and `output_0`, `output_1`, … with the raw
 elements. Files may come from untrusted sources: nothing is unpickled, sizes are checked before
 memory is allocated, and hashes are checked before elements are used.

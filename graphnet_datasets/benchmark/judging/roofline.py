@@ -1,7 +1,7 @@
 """The speed of light of a device: its measured peak rates and the shortest times they allow.
 
-The rates are the best results of a few short measurements of what a compiler can achieve: a large
-square matrix product per dtype (FLOP/s) and a large copy (bytes read and written per second). They
+The rates are the best results of a few short measurements: a large square matrix product per dtype
+(FLOP/s) and a large copy (bytes read and written per second). They
 are cached per environment and number of threads, since they depend on neither the sample nor the
 compiler.
 

@@ -1,4 +1,4 @@
-"""The environment of a run: what affects its results besides sample, compiler and settings."""
+"""The environment of a run: factors besides sample, compiler and settings that affect results."""
 
 from __future__ import annotations
 

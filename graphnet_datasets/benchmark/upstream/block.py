@@ -160,8 +160,8 @@ class Block:
 
     @property
     def is_of_one_arm(self) -> bool:
-        """Whether the log covers one arm only, as when outputs are stored or compared to stored
-        ones.
+        """True if the log covers one arm only, as when outputs are stored, or compared to stored
+        outputs.
         """
         return self.eager_ended is not None and self.compiled_ended is None and not self.cause
 
