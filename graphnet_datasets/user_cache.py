@@ -17,6 +17,20 @@ def cache_directory(name: str = "") -> Path:
     return Path(base) / "graphnet_datasets" / name
 
 
+def file_identity(path: str | os.PathLike[str]) -> tuple[str, int, int]:
+    """Return the resolved path, size in bytes and time of change of a file; zeros if it is missing.
+
+    >>> file_identity("/no/such/file")
+    ('/no/such/file', 0, 0)
+    """
+    resolved = Path(path).resolve()
+    try:
+        status = resolved.stat()
+    except OSError:
+        return str(resolved), 0, 0
+    return str(resolved), status.st_size, status.st_mtime_ns
+
+
 def private_directory(name: str) -> Path:
     """Return a folder of the cache for code that will be run, made if need be.
 

@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 
@@ -18,6 +19,7 @@ from .credentials import hide_credentials
 from .terminal import printable
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
+BARS_VARIABLE = "HF_DATASETS_DISABLE_PROGRESS_BARS"
 VERBOSITY_VARIABLE = "GRAPHNET_DATASETS_VERBOSITY"
 
 _logger = logging.getLogger("graphnet_datasets")
@@ -100,8 +102,14 @@ def enable_progress_bars() -> None:
 
 
 def are_progress_bars_disabled() -> bool:
-    """Return whether progress bars are disabled."""
-    import_progress_bars()
+    """Return whether progress bars are disabled.
+
+    `datasets` is not imported for this; until it is, only its environment variable can disable
+    them.
+    """
+    if "datasets" not in sys.modules:
+        value = os.environ.get(BARS_VARIABLE, "")
+        return value.upper() in ("1", "ON", "YES", "TRUE")
     from datasets.utils import are_progress_bars_disabled
 
     return are_progress_bars_disabled()

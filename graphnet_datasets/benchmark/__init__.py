@@ -5,7 +5,7 @@ from ..timing.pairs import TimingSettings
 from .again import Again, load_record, run_again
 from .judging.reference import VERDICTS_NAME, Verdicts, compare_with_reference
 from .records.records import read_runs, write_runs
-from .runner import run
+from .runner import run, run_records
 from .settings import Settings
 from .time_spent import TimeSpent
 from .upstream.log import import_log
@@ -24,5 +24,6 @@ __all__ = [
     "read_runs",
     "run",
     "run_again",
+    "run_records",
     "write_runs",
 ]

@@ -11,7 +11,7 @@ from ..errors import RunError, UnknownCompilerError
 from ..frameworks import framework_named, framework_names
 from ..frameworks.builds import find_build_problem
 from ..storage.filters import Filters, as_filters
-from ..storage.selection import choose, no_match
+from ..storage.selection import Chosen, choose, no_match
 
 
 def match_compilers(
@@ -19,8 +19,8 @@ def match_compilers(
     filters: Any,
     source: str | os.PathLike[str],
     compilers: Sequence[str],
-) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the selected rows and, by framework, the compilers that run them.
+) -> tuple[Chosen, dict[str, list[str]]]:
+    """Return the selected samples, not read yet, and, by framework, the compilers that run them.
 
     Samples of a framework without a compiler are excluded. The framework of a compiler named as
     `module:attribute` is only known once it is loaded. If there are samples of several frameworks,
@@ -56,7 +56,7 @@ def match_compilers(
         for framework in fitting[:1] if ":" in name else fitting:
             matched[framework].append(name)
     run_by = {framework: names for framework, names in matched.items() if names}
-    return chosen.read(filters.limit, run_by), run_by
+    return chosen, run_by
 
 
 def check_builds(compilers: Sequence[str], filters: Any, devices: Sequence[str]) -> None:

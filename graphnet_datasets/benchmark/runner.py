@@ -14,6 +14,7 @@ from ..atomic import temporary_directory
 from ..compilers import compiler_of_object, resolve_name, resolve_paths
 from ..errors import RunError, raises_only
 from ..schema import Status, sample_from_row
+from ..storage.filters import as_filters
 from ..storage.selection import is_path
 from .executors.executors import Executor, LocalExecutor, parse_devices
 from .executors.jobs import CandidateCompiler, SampleJob
@@ -36,6 +37,7 @@ from .time_spent import TimeSpent
 
 if TYPE_CHECKING:
     import datasets
+    import pyarrow as pa
 
 Compiler: TypeAlias = str | Callable[..., Any] | type
 """A compiler given by name or reference, or as a function or class."""
@@ -116,6 +118,47 @@ def run(
     >>> runs[0]["status"], runs[0]["min_t"]
     ('ok', -inf)
     """
+    return _as_dataset(
+        run_records(
+            dataset,
+            compiler,
+            device,
+            out,
+            options=options,
+            filters=filters,
+            source=source,
+            settings=settings,
+            executor=executor,
+            keep_outputs=keep_outputs,
+            against=against,
+            time_spent=time_spent,
+            overlap=overlap,
+            on_record=on_record,
+            **changes,
+        )
+    )
+
+
+@raises_only(RunError)
+def run_records(
+    dataset: Any,
+    compiler: Compiler | Sequence[Compiler] = "inductor",
+    device: str | Sequence[str] = "cpu",
+    out: str | os.PathLike[str] | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    filters: Any = None,
+    source: str | os.PathLike[str] = "graphnet",
+    settings: Settings | None = None,
+    executor: str = "local",
+    keep_outputs: bool = False,
+    against: str | os.PathLike[str] | None = None,
+    time_spent: TimeSpent | None = None,
+    overlap: bool = True,
+    on_record: Callable[[Mapping[str, Any]], None] | None = None,
+    **changes: Any,
+) -> pa.Table:
+    """Run like `run`, and return an Arrow table without importing `datasets`."""
     chosen = _settings(settings, changes)
     if jobs is not None and jobs < 1:
         raise RunError(f"`jobs` is {jobs}, but a run needs at least one job at a time.")
@@ -132,7 +175,8 @@ def run(
     resolved_options = resolve_paths(options or {})
     if executor == "local":  # cluster nodes may have other builds
         check_builds(compilers, filters, devices)
-    rows, compilers_of = match_compilers(dataset, filters, source, compilers)
+    filters = as_filters(filters)
+    selected, compilers_of = match_compilers(dataset, filters, source, compilers)
     is_kept = keep_outputs or against is not None
     with contextlib.ExitStack() as stack:
         path = Path(out) if out is not None else Path(stack.enter_context(_temporary()))
@@ -153,6 +197,7 @@ def run(
             framework: [runs_on.find_candidate(name, framework, resolved_options) for name in names]
             for framework, names in compilers_of.items()
         }
+        rows = selected.read(filters.limit, compilers_of)
         # Several devices are identical, so it does not matter which one ran a sample.
         place = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]
         jobs = _make_jobs(rows, candidates, place, chosen, environment_id(runs_on.environment))
@@ -160,8 +205,7 @@ def run(
             check_reference(against, jobs, chosen)
         _tell_earlier(jobs, place, chosen, runs_on.environment, store)
         _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source), time_spent, on_record)
-        table = store.table(run_id for job in jobs for run_id, _ in job.candidates)
-    return _as_dataset(table)
+        return store.table(run_id for job in jobs for run_id, _ in job.candidates)
 
 
 def _make_executor(

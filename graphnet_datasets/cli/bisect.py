@@ -79,9 +79,16 @@ def bisect_sample(
     stopped. Written are the part, its picture, and a test that shows the failure. It exits 0 where
     the search came to its end, 3 where the budget was spent before, and 1 where nothing fails.
     """
+    from ..compilers import find_entry, list_entries, parse_options, resolve_name
+    from ..frameworks import framework_names
+    from ..frameworks.builds import check_device
+
+    check_device(device, framework_names())
+    options = parse_options(option or [])
+    if not any(entry.name == compiler for entry in list_entries()):
+        find_entry(resolve_name(compiler))
     from ..bisection import Budget, bisect
     from ..bisection.bisecting import default_settings
-    from ..compilers import parse_options
     from ..sample import Sample
     from ..storage.selection import select_rows
 
@@ -100,7 +107,7 @@ def bisect_sample(
             sample,
             compiler,
             out,
-            options=parse_options(option or []),
+            options=options,
             t=t,
             slower_than=slower_than,
             device=device,

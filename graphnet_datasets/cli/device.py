@@ -33,7 +33,9 @@ def print_device(
     long as other processes take the processors.
     """
     from ..benchmark.judging.roofline import peak_rates
+    from ..frameworks.builds import check_device
 
+    check_device(device, ("torch",))
     peaks = peak_rates(device, num_threads=threads, refresh=refresh)
     if as_json:
         echo(json.dumps(dataclasses.asdict(peaks), indent=2))

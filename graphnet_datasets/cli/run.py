@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,8 @@ from .terminal import echo
 from .verdicts import VerdictPrinter
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..scores import Expectation
 
 app = typer.Typer()
@@ -83,7 +85,7 @@ def run_samples(
     continues where it was stopped. With `--reference` and `--against` the compiler is eager unless
     one is named; `--against` exits 3 where outputs differ, a sample is broken or it is slower.
     """
-    from ..benchmark import VERDICTS_NAME, TimeSpent, compare_with_reference, run, run_again
+    from ..benchmark import VERDICTS_NAME, TimeSpent, compare_with_reference, run_again, run_records
     from ..scores import describe_expectations
 
     if again is not None:
@@ -96,7 +98,7 @@ def run_samples(
     time_spent = TimeSpent() if profile else None
     printer = VerdictPrinter(out)
     with stoppable(f"What is finished is in `{out}`"):
-        runs = run(
+        runs = run_records(
             names or ["all"],
             compilers.names(selection.only_framework, is_control=is_control),
             device,
@@ -123,7 +125,7 @@ def run_samples(
         verdicts = compare_with_reference(
             out,
             against,
-            run_ids=runs["run_id"],
+            run_ids=runs["run_id"].to_pylist(),
             tolerance=comparison.tolerance,
             threshold=comparison.threshold,
         )
@@ -135,7 +137,7 @@ def run_samples(
         raise typer.Exit(PARTLY)
 
 
-def expected_verdicts(runs: Any, dataset: str) -> list[Expectation]:
+def expected_verdicts(runs: pa.Table, dataset: str) -> list[Expectation]:
     """Return the expected verdicts of records of the config `compiler_bugs` beside their own.
 
     The list is empty if no record is of a graph of that config, or if the dataset lacks the config.
@@ -146,11 +148,11 @@ def expected_verdicts(runs: Any, dataset: str) -> list[Expectation]:
     from ..storage.selection import read_rows
 
     config = COMPILER_BUGS.name
-    ids = sorted({name for name in runs["sample_id"] if name.startswith(f"{config}/")})
+    ids = sorted({name for name in runs["sample_id"].to_pylist() if name.startswith(f"{config}/")})
     if not ids:
         return []
     try:
         rows = list(read_rows(dataset, config, ids, ("id", "expected")))
     except DatasetNotFoundError:
         return []
-    return compare_with_expected(rows, runs)
+    return compare_with_expected(rows, runs.to_pylist())

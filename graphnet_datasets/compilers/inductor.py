@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import platform
 import shutil
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -14,8 +18,10 @@ from typing import Any, ClassVar, cast
 import torch
 import torch._dynamo.utils
 
-from ..errors import CompilerError
-from ..user_cache import private_directory
+from ..atomic import write_text
+from ..decoding import read_text
+from ..errors import CompilerError, GraphNetError
+from ..user_cache import cache_directory, file_identity, private_directory
 from .dynamo import DYNAMO_OPTIONS, DynamoCompiler
 from .options import Option
 
@@ -58,7 +64,8 @@ class Inductor(DynamoCompiler):
     def prepare(cls) -> None:
         """Detect the CPU's vector instructions and compile the header that every kernel includes.
 
-        Detection compiles and runs four programs. Compiling the header takes as long as several
+        Detection compiles and runs four programs; its result is stored in the user's cache for this
+        processor and C++ compiler. Compiling the header takes as long as several
         kernels, so it is cached for the user's later runs. With empty caches these steps dominate
         the first compilation of a process on a CPU, whatever the graph.
         """
@@ -68,7 +75,8 @@ class Inductor(DynamoCompiler):
             before = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
             os.environ["TORCHINDUCTOR_CACHE_DIR"] = directory
             try:
-                pick_vec_isa()
+                with _known_probes():
+                    pick_vec_isa()
                 _precompile_header()
             finally:
                 del os.environ["TORCHINDUCTOR_CACHE_DIR"]
@@ -133,6 +141,54 @@ class Inductor(DynamoCompiler):
                     "`torch._inductor.config`."
                 )
         return {**patches, **self.options["config"]}
+
+
+@contextlib.contextmanager
+def _known_probes() -> Iterator[None]:
+    """Answer torch's probes of vector instructions from the user's cache, and store new answers.
+
+    This uses a private method of torch. If it differs, torch probes as usual.
+    """
+    from torch._inductor import cpu_vec_isa
+
+    probe = getattr(cpu_vec_isa.VecISA, "check_build", None)
+    if probe is None:
+        yield
+        return
+    path = cache_directory("vector_instructions") / f"{_probe_key()}.json"
+    try:
+        answers: dict[str, Any] = dict(json.loads(read_text(path)))
+    except (OSError, ValueError, GraphNetError):
+        answers = {}
+    num_known = len(answers)
+
+    def check_build(self: Any, code: str) -> bool:
+        name = hashlib.sha256(f"{self} {code}".encode()).hexdigest()
+        if answers.get(name) is not True:
+            answers[name] = bool(probe(self, code))
+        return answers[name]
+
+    cpu_vec_isa.VecISA.check_build = check_build
+    try:
+        yield
+    finally:
+        cpu_vec_isa.VecISA.check_build = probe
+    answers = {name: answer for name, answer in answers.items() if answer is True}
+    if len(answers) > num_known:
+        with contextlib.suppress(OSError, GraphNetError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, json.dumps(answers))
+
+
+def _probe_key() -> str:
+    """Return a hash of the C++ compiler's file, torch's version and the processor."""
+    compiler = shutil.which(os.environ.get("CXX", "g++")) or shutil.which("clang++") or ""
+    facts = (
+        *file_identity(compiler),
+        *(torch.__version__, platform.machine(), torch.backends.cpu.get_cpu_capability()),
+        *(sys.executable, os.environ.get("LD_LIBRARY_PATH", "")),
+    )
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
 
 
 def _precompile_header() -> None:

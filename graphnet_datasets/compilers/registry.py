@@ -197,6 +197,27 @@ def make_compiler(
     return compiler(options)
 
 
+def is_reusable(compiler: type[Compiler]) -> bool:
+    """Return whether a compiler's description depends only on its source and the installation.
+
+    A class outside this library that overrides `__init__`, `version` or `is_available` may read
+    anything, so it must be inspected each time.
+
+    >>> from graphnet_datasets.compilers.eager import Eager
+    >>> is_reusable(Eager), is_reusable(type("Mine", (Eager,), {"version": lambda: "1"}))
+    (True, False)
+    """
+    library = __name__.partition(".")[0]
+    return all(
+        next(
+            owner.__module__.partition(".")[0] == library
+            for owner in compiler.__mro__
+            if name in vars(owner)
+        )
+        for name in ("__init__", "version", "is_available")
+    )
+
+
 def _builtin_entries() -> dict[tuple[str, str], Entry]:
     # Every framework has the eager baseline, including frameworks that a package adds.
     added = [(framework, "eager", "eager:Eager") for framework in framework_entry_points()]

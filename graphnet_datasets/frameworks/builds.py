@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..errors import RunError
 from . import framework_named
 
+DEVICE_PATTERN = re.compile(r"cpu|(cuda|gpu|xpu)(:\d{1,3})?")
 _VERSION_FILES = {
     "torch": ("version.py", ("cuda", "hip", "xpu")),
     "paddle": ("version/__init__.py", ("cuda_version", "xpu_version", "with_hip_version")),
@@ -40,6 +43,25 @@ def find_build_problem(frameworks: Iterable[str], device: str) -> str:
         f"CUDA is not available: this {' and this '.join(versions)} is built without it. Install a "
         "CUDA build, or drop `--device`."
     )
+
+
+def check_device(device: str, frameworks: Iterable[str]) -> None:
+    """Raise an error for a name that is no device, or for a GPU without a build that can use it.
+
+    No framework is imported, so a missing GPU is not noticed.
+
+    Raises:
+        RunError: the device cannot be used.
+
+    >>> check_device("tpu", ["torch"])
+    Traceback (most recent call last):
+      ...
+    graphnet_datasets.errors.RunError: `tpu` is not a device. Choose `cpu`, `cuda` or `cuda:1`.
+    """
+    if not DEVICE_PATTERN.fullmatch(device):
+        raise RunError(f"`{device[:40]}` is not a device. Choose `cpu`, `cuda` or `cuda:1`.")
+    if problem := find_build_problem(frameworks, device):
+        raise RunError(problem)
 
 
 def _version_without_gpu(framework: str) -> str | None:

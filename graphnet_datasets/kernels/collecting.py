@@ -16,6 +16,7 @@ from ..analysis.splits import SPLITS
 from ..atomic import write_text
 from ..benchmark.handover import COMPILERS_VARIABLE
 from ..decoding import read_json_lines
+from ..frameworks.builds import check_device
 from ..isolation import Limits, Work, check_executor, open_pool
 from ..schema.tables import KERNELS
 from ..storage.collection import Collection, Count
@@ -104,9 +105,11 @@ def collect_kernels(
         CompilerError: the compiler is not supported or cannot run here, or an option is wrong.
         DatasetNotFoundError: nothing has this name, or no torch sample remains after filtering.
         DatasetExistsError: `out` exists, or another call is writing it.
-        RunError: the worker processes cannot be started, or the executor does not exist.
+        RunError: the device or the executor does not exist, or the worker processes cannot be
+            started.
     """
     check_executor(executor)
+    check_device(device, ("torch",))
     options = dict(options or {})
     job = {
         "compiler": compiler,

@@ -43,6 +43,10 @@ class _Registry:
     def find(self, name: str) -> Callable[..., Any]:
         if name in self.registered:
             return self.registered[name]
+        reference = self.reference(name)
+        return import_reference(reference, kind=self.kind, error_type=UnknownTunerError)
+
+    def reference(self, name: str) -> str:
         reference = self.builtin.get(name, name if ":" in name else None)
         if reference is None:
             points = importlib.metadata.entry_points(group=self.entry_point_group, name=name)
@@ -52,7 +56,7 @@ class _Registry:
                 f"There is no {self.kind} `{name}`.{did_you_mean(name, self.names())} Choose from "
                 f"{', '.join(self.names())}, register a new one, or pass `module:attribute`."
             )
-        return import_reference(reference, kind=self.kind, error_type=UnknownTunerError)
+        return reference
 
     def make(self, name: str, first: Any, seed: int, options: Mapping[str, Any] | None) -> Any:
         factory = self.find(name)
@@ -136,6 +140,19 @@ def list_allocators() -> list[str]:
     True
     """
     return _ALLOCATORS.names()
+
+
+def check_names(tuner: str, allocator: str) -> None:
+    """Raise an error for an unknown tuner or allocator, without importing either.
+
+    Raises:
+        UnknownTunerError: there is no tuner or allocator with this name.
+
+    >>> check_names("ansor", "gradient")
+    """
+    for registry, name in ((_TUNERS, tuner), (_ALLOCATORS, allocator)):
+        if name not in registry.registered:
+            registry.reference(name)
 
 
 def make_tuner(

@@ -28,7 +28,7 @@ from .loop import Budget, Progress, TuningResult, tune
 from .measure import MEASURE_LIMITS, LiveMeasurer, TimingPlan
 from .measurement import Measurement
 from .records import fill_tuning, read_records, read_tasks
-from .registry import make_allocator, make_tuner
+from .registry import check_names, make_allocator, make_tuner
 from .target import foreign, target_of
 from .task import Task
 
@@ -165,6 +165,7 @@ def tune_samples(
         UnknownTunerError: the tuner or allocator does not exist.
     """
     check_tvm()
+    check_names(tuner, allocator)
     plan, choice = plan or TimingPlan(), choice or TaskChoice()
     staging = Staging(Path(out), "tuning", kept="*/*.json*")
     finished = _finished(staging)

@@ -20,7 +20,8 @@ BOTH = [PADDLE, dataclasses.replace(PADDLE, id="test/other"), TORCH]
 
 
 def match(samples: list[Sample], *names: str, **filters: object) -> tuple[list[str], object]:
-    rows, compilers = match_compilers(samples, Filters(**filters), "graphnet", names)  # type: ignore[arg-type]
+    chosen, compilers = match_compilers(samples, Filters(**filters), "graphnet", names)  # type: ignore[arg-type]
+    rows = chosen.read(filters.get("limit"), compilers)  # type: ignore[arg-type]
     return [f"{row['framework']}:{row['id']}" for row in rows], compilers
 
 

@@ -228,7 +228,7 @@ def test_neither_does_what_the_disk_refuses(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", str(place))
 
-    monkeypatch.setattr("graphnet_datasets.storage.loading.load_dataset", fail)
+    monkeypatch.setattr("graphnet_datasets.storage.selection.read_local_rows", fail)
     result = invoke("list")
     assert result.stderr == (
         "Error: You have no right to read or write `graphnet/cv/x.parquet`. Ask its owner, or "

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphnet_datasets.frameworks.builds import find_build_problem
+from tests.tables import write_dataset
 
 SCRIPT = """
 import sys
@@ -69,6 +70,56 @@ def test_a_build_without_cuda_is_named_before_torch_is_imported(
     assert text.startswith("Error: CUDA is not available: this torch (")
     assert text.endswith(") is built without it. Install a CUDA build, or drop `--device`.")
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("kernels cv --device tpu", "`tpu` is not a device. Choose `cpu`, `cuda` or `cuda:1`."),
+        ("kernels cv --compiler nothing", "Generated kernels cannot be collected from `nothing`."),
+        ("bisect torch/resnet-18 --compiler eager --device tpu", "`tpu` is not a device."),
+        ("bisect torch/resnet-18 --compiler nothing", "There is no compiler `nothing` for torch."),
+        ("tune cv --tuner nothing", "There is no tuner `nothing`."),
+        ("tune cv --allocator nothing", "There is no allocator `nothing`."),
+        ("transform cv --cast float17", "`dtype` of the transform `cast` is 'float17'."),
+        ("transform cv --cast float16 --executor slurm", "There is no executor `slurm`."),
+        ("translate cv --task vision", "There is no task `vision`."),
+    ],
+)
+def test_every_verb_checks_names_and_devices_first(
+    words: str, message: str, tmp_path: Path
+) -> None:
+    if words.startswith("tune") and find_spec("tvm") is None:
+        pytest.skip("TVM is not installed")
+    state, text = refuse(*words.split(), "--out", "mine", cwd=tmp_path)
+    assert (state, text[: len(message) + 7]) == ("1 [] []", f"Error: {message}")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_devices_are_checked_before_tables_are_read(tmp_path: Path) -> None:
+    write_dataset(tmp_path / "source")
+    for words in ("device --device tpu", "calibrate source --device tpu"):
+        state, text = refuse(*words.split(), cwd=tmp_path)
+        assert (state, text) == (
+            "1 [] []",
+            "Error: `tpu` is not a device. Choose `cpu`, `cuda` or `cuda:1`.",
+        )
+
+
+@pytest.mark.torch
+def test_a_run_with_nothing_to_do_starts_no_process(tmp_path: Path) -> None:
+    write_dataset(tmp_path / "source")
+    words = ["run", "cv/chain-1", "--dataset", "./source", "--compiler", "eager", "--out", "runs"]
+    words += ["--budget", "0.05", "--threads", "1", "--no-oracle", "--no-kernels"]
+    state, first = refuse(*words, cwd=tmp_path)
+    assert "subprocess.Popen" in state
+    state, again = refuse(*words, cwd=tmp_path)
+    status, _, rest = state.partition(" ")
+    assert (status, "'torch'" in rest, "'datasets'" in rest) == ("0", False, False)
+    assert "subprocess.Popen" not in rest
+    assert first.splitlines()[-3:] == again.splitlines()[-3:]
+    state, _ = refuse(*words, "--option", "nothing=1", cwd=tmp_path)
+    assert state.startswith("1 ") and "subprocess.Popen" in state
 
 
 def test_builds_that_are_unknown_are_not_refused() -> None:

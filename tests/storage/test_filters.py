@@ -161,4 +161,4 @@ def test_a_run_takes_the_filters_of_load_dataset() -> None:
     frameworks = {row["framework"] for row in rows}
     assert frameworks == {"torch"}
     matched, _ = match_compilers("cv", [("num_ops", "<", 5)], "graphnet", ["eager"])
-    assert {row["id"] for row in rows} <= {row["id"] for row in matched}
+    assert {row["id"] for row in rows} <= matched.ids

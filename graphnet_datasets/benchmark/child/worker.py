@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...compilers import find_entry, make_compiler, source_hash
+from ...compilers.registry import is_reusable
 from ...frameworks import module, offers
 from ...frameworks.runtime import find_device_problem
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
@@ -80,6 +81,7 @@ def describe_compiler(job: WorkerJob, reporter: Reporter) -> None:
             # Compilers of this library are identified by its version.
             "source": "" if entry.origin == "built in" else source_hash(entry.reference),
             "options": compiler.options,
+            "is_reusable": is_reusable(type(compiler)),
             "is_for_device": device_type in compiler.devices,
             "device_problem": find_device_problem(job.framework, job.device),
         }

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from ...errors import RunError
+from ...frameworks.builds import DEVICE_PATTERN
 from ...isolation import ForkServer
 from ..records.environment import (
     describe_environment,
@@ -245,7 +246,7 @@ def parse_devices(device: str | Sequence[str]) -> tuple[str, ...]:
     words = device.split(",") if isinstance(device, str) else device
     devices = tuple(word.strip() for word in words)
     for each in devices:
-        if not re.fullmatch(r"cpu|(cuda|gpu|xpu)(:\d{1,3})?", each):
+        if not DEVICE_PATTERN.fullmatch(each):
             raise RunError(
                 f"`{each}` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "
                 "`cuda:0,cuda:1`."

@@ -42,6 +42,7 @@ from ..time_spent import JUDGE, STAND_STILL, START
 from ..worker_job import Kind, WorkerJob
 from .collecting import read_candidate, read_eager_alone, read_run
 from .jobs import CandidateCompiler, OnPhase, SampleJob, TakeOutputs
+from .known_candidates import candidate_key, load_candidate, store_candidate
 from .overlap import Lane, TimingGate
 from .passage import Passage, need_bytes
 from .turns import look_again, time_again
@@ -132,11 +133,16 @@ class SampleRunner:
     ) -> CandidateCompiler:
         """Inspect a compiler in a separate process, and return it with all its options.
 
+        A description in the user's cache is used instead if nothing that determines it has changed.
+
         Raises:
             CompilerError: the compiler or option does not exist, or the compiler cannot run here.
         """
         candidate = CandidateCompiler(compiler, framework, dict(options), "")
         self._options = dict(options)
+        key = candidate_key(candidate, self._device, self._environment)
+        if (known := load_candidate(key, candidate)) is not None:
+            return known
         server = self._server(framework)
         with server.directory() as directory:
             worker_job = self.make_worker_job(candidate, "compiler")
@@ -150,7 +156,11 @@ class SampleRunner:
                 reads=worker_job.reads,
                 executes=worker_job.executes,
             )
-        return read_candidate(outcome, candidate, self._device)
+        described = read_candidate(outcome, candidate, self._device)
+        is_on_known_device = self._device == "cpu" or json.loads(self._environment).get("gpu")
+        if is_on_known_device and outcome.merged().get("is_reusable") is True:
+            store_candidate(key, described)
+        return described
 
     def run(self, job: SampleJob) -> list[dict[str, Any]]:
         """Run a sample under each of its candidates and return a record for each."""

@@ -107,7 +107,7 @@ def _cpu() -> dict[str, Any]:
         fields.setdefault(name.strip(), value.strip())
     flags = set(fields.get("flags", fields.get("Features", "")).split())
     return {
-        "model": fields.get("model name", platform.processor()),
+        "model": fields["model name"] if "model name" in fields else platform.processor(),
         "instructions": sorted(flag for flag in flags if flag.startswith(("avx", "amx", "sve"))),
         "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip(),
         "turbo_off": _read("/sys/devices/system/cpu/intel_pstate/no_turbo").strip(),

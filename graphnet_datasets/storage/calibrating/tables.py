@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from ...errors import DatasetNotFoundError
+from ...frameworks.builds import check_device
 from ...schema import config_named
 from ...schema.graphs import CALIBRATION_COLUMNS
 from ...schema.tables import GRAPHS
@@ -60,6 +61,7 @@ def calibrate_tables(
         raise DatasetNotFoundError(
             f"`{path}` has no table of graphs. Pass a dataset directory or a Parquet file."
         )
+    check_device(device, ("torch",))
     shared, too_large = SharedCalibrations(), set[str]()
     total = sum(read_table(file, columns=["id"]).num_rows for file in files)
     counts: collections.Counter[str] = collections.Counter()
