@@ -132,7 +132,7 @@ def run(
             keep_outputs=keep_outputs,
             against=against,
             time_spent=time_spent,
-            overlap=overlap,
+            jobs=jobs,
             on_record=on_record,
             **changes,
         )
@@ -154,7 +154,7 @@ def run_records(
     keep_outputs: bool = False,
     against: str | os.PathLike[str] | None = None,
     time_spent: TimeSpent | None = None,
-    overlap: bool = True,
+    jobs: int | None = None,
     on_record: Callable[[Mapping[str, Any]], None] | None = None,
     **changes: Any,
 ) -> pa.Table:
@@ -200,12 +200,16 @@ def run_records(
         rows = selected.read(filters.limit, compilers_of)
         # Several devices are identical, so it does not matter which one ran a sample.
         place = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]
-        jobs = _make_jobs(rows, candidates, place, chosen, environment_id(runs_on.environment))
+        sample_jobs = _make_jobs(
+            rows, candidates, place, chosen, environment_id(runs_on.environment)
+        )
         if against is not None:
-            check_reference(against, jobs, chosen)
-        _tell_earlier(jobs, place, chosen, runs_on.environment, store)
-        _run_jobs(jobs, runs_on, store, outputs, _where(dataset, source), time_spent, on_record)
-        return store.table(run_id for job in jobs for run_id, _ in job.candidates)
+            check_reference(against, sample_jobs, chosen)
+        _tell_earlier(sample_jobs, place, chosen, runs_on.environment, store)
+        _run_jobs(
+            sample_jobs, runs_on, store, outputs, _where(dataset, source), time_spent, on_record
+        )
+        return store.table(run_id for job in sample_jobs for run_id, _ in job.candidates)
 
 
 def _make_executor(
