@@ -141,8 +141,8 @@ class SampleRunner:
         candidate = CandidateCompiler(compiler, framework, dict(options), "")
         self._options = dict(options)
         key = candidate_key(candidate, self._device, self._environment)
-        if (known := load_candidate(key, candidate)) is not None:
-            return known
+        if (stored := load_candidate(key, candidate)) is not None:
+            return stored
         server = self._server(framework)
         with server.directory() as directory:
             worker_job = self.make_worker_job(candidate, "compiler")
