@@ -7,6 +7,10 @@ WORKERS ?= 2
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 CATALOGS = $(VENV)-catalogs
+# Filling caches for a GPU needs torch for CUDA, under the Python of the machine with the GPU.
+GPU = $(VENV)-gpu
+GPU_PYTHON ?= python3.12
+CARD ?= h100
 DEMO = demo
 # Eight small graphs that cover most operators, chosen by `graphnet select` (docs/transforms.md).
 DEMO_SAMPLES = @examples/demo.txt
@@ -16,7 +20,7 @@ DEMO_SAMPLES = @examples/demo.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu-tests gpu-folder gpu-records
+.PHONY: help demo test quick lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu-tests gpu-folder gpu-records gpu-cache
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print verdicts and scores, draw them"
@@ -31,6 +35,7 @@ help:
 	@echo "make gpu-tests   run the GPU tests on a CUDA device"
 	@echo "make gpu-folder  pack what a bare machine with a GPU needs, in build/gpu_queue/folder"
 	@echo "make gpu-records run the next rows of the GPU's queue here, in SECONDS=480"
+	@echo "make gpu-cache   compile the rows of the GPU's queue for a CARD (h100, h200), without a GPU"
 	@echo "make starter     capture the models of the project's own catalogs, into build/starter"
 	@echo "make subgraphs   rebuild the tables of subgraphs beside the embedded dataset"
 	@echo "make catalog     capture the full dataset out of all catalogs of models"
@@ -108,6 +113,16 @@ gpu-folder: $(QUEUE)/rows.parquet
 gpu-records: gpu-folder
 	$(BIN)/python $(QUEUE)/folder/records.py --seconds $(SECONDS) --out $(QUEUE)/new
 	$(BIN)/python -m builder gpu-merge $(QUEUE)/new --queue $(QUEUE)
+
+$(GPU)/.ready: setup.cfg constraints-gpu.txt
+	$(GPU_PYTHON) -m venv $(GPU)
+	$(GPU)/bin/pip install --quiet --disable-pip-version-check --constraint constraints-gpu.txt \
+	    --editable '.[torch]' triton
+	@touch $@
+
+# Continues where it was stopped; `make gpu-folder CACHES=build/gpu_cache/h100` packs the caches.
+gpu-cache: $(QUEUE)/rows.parquet $(GPU)/.ready
+	$(GPU)/bin/python -m builder gpu-cache --card $(CARD) --samples $<
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -16,6 +16,8 @@ from .catalog import Entry, read_catalog
 from .compiler_bugs.command import add_compiler_bugs
 from .executors import capture_all
 from .finishing import add_check, add_goals, add_measure, add_rejudge, add_runs, add_ship
+from .gpu_cache.command import add_check as add_check_gpu_cache
+from .gpu_cache.command import add_gpu_cache
 from .gpu_records.command import add_gpu_records
 from .progress import follow, summary
 from .seeding import take_over
@@ -59,6 +61,10 @@ def main(arguments: list[str] | None = None) -> int:
     add_check(commands.add_parser("check", help="check the graphs that were captured"))
     _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
     add_gpu_records(commands)
+    add_gpu_cache(commands.add_parser("gpu-cache", help="compile for a GPU that is not there"))
+    add_check_gpu_cache(
+        commands.add_parser("check-gpu-cache", help="whether a GPU takes kernels from the caches")
+    )
     add_compiler_bugs(
         commands.add_parser("compiler-bugs", help="the table of known bugs of compilers beside it")
     )
