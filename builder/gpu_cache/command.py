@@ -30,6 +30,13 @@ from .filled import Filled
 from .filling import CARD_VARIABLE, CPU, PHASES
 from .stand_in import missing
 
+_TIMING_OPTIONS = frozenset(
+    {
+        "autotune_at_compile_time", "autotune_in_subproc", "benchmark_combo_kernel",
+        "benchmark_epilogue_fusion", "benchmark_fusion", "coordinate_descent_tuning",
+        "max_autotune", "max_autotune_gemm", "max_autotune_pointwise",
+    }
+)  # fmt: skip
 SERVER = "builder.gpu_cache.filling"
 
 
@@ -79,6 +86,7 @@ def _run(options: argparse.Namespace) -> int:
         memory_limit_bytes=int(options.memory * 2**30),
     )
     compiler_options = dict(_option(text) for text in options.option)
+    check_untimed(compiler_options)
     rows = read_in_order(options.samples)[: options.limit]
     fill(
         rows,
@@ -104,6 +112,24 @@ def read_in_order(path: Path) -> list[dict[str, Any]]:
     ids = [name for file in files for name in read_table(file, ["id"])["id"].to_pylist()]
     places = {name: place for place, name in enumerate(ids)}
     return sorted(select_rows(str(path.resolve())), key=lambda row: places[row["id"]])
+
+
+def check_untimed(options: Mapping[str, Any]) -> None:
+    """Raise an error if the compiler would time kernels while it compiles.
+
+    Raises:
+        GraphNetError: An option chooses among kernels by their times, which only a GPU has.
+    """
+    config = options.get("config", {})
+    timing = [name for name in config if name.rpartition(".")[2] in _TIMING_OPTIONS]
+    mode = str(options.get("mode", ""))
+    if mode.startswith("max-autotune"):
+        timing.append(f"mode={mode}")
+    if timing:
+        raise GraphNetError(
+            f"The option `{timing[0]}` chooses kernels by their times on the card. Leave it out, "
+            "or compile on the GPU itself."
+        )
 
 
 def _option(text: str) -> tuple[str, Any]:

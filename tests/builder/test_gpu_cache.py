@@ -153,6 +153,18 @@ def test_registers_are_read_from_a_cubin() -> None:
     assert count_registers(bytes(header) + info + names + b"".join(sections)) == (96, 6)
 
 
+@pytest.mark.parametrize(
+    "option", ["mode=max-autotune-no-cudagraphs", 'config={"coordinate_descent_tuning": true}']
+)
+def test_options_that_time_kernels_are_refused(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = write_table([LINEAR], tmp_path / "rows.parquet")
+    arguments = ["gpu-cache", "--card", "cpu", "--samples", str(rows), "--out", str(tmp_path)]
+    assert main([*arguments, "--option", option]) == 1
+    assert "chooses kernels by their times on the card" in capsys.readouterr().err
+
+
 def test_an_unknown_card_is_refused() -> None:
     with pytest.raises(GraphNetError, match="There is no card `a100`"):
         card_named("a100")
