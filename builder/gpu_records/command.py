@@ -24,7 +24,10 @@ def add_gpu_records(commands: Any) -> None:
     folder.add_argument(
         "--wheels", type=Path, help="directory of wheels; missing ones are downloaded into it"
     )
-    folder.add_argument("--caches", type=Path, help="caches of `gpu-cache` for one card")
+    folder.add_argument(
+        "--caches", type=Path, action="append", default=[],
+        help="caches of `gpu-cache` for one card (repeatable)",
+    )  # fmt: skip
     folder.add_argument("--rows", type=int, help="only so many first rows of each file")
     merge = commands.add_parser("gpu-merge", help="add the records that a machine sent back")
     merge.set_defaults(run=_merge)

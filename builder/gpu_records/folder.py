@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -50,6 +51,9 @@ CARRIED = (
 PYTHON = "3.12"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
+SAMPLES_NAME = "samples.jsonl"
+"""File of a directory of `gpu-cache` that lists the entries of each sample."""
+
 _SAMPLES_PER_ARCHIVE = 12
 _XZ_PRESET = 3
 
@@ -80,7 +84,12 @@ so that neither pays for launches; `reduce-overhead` compares with eager as it i
 
 
 def pack(
-    queue: Path, out: Path, wheels: Path, *, caches: Path | None = None, num_rows: int | None = None
+    queue: Path,
+    out: Path,
+    wheels: Path,
+    *,
+    caches: Sequence[Path] = (),
+    num_rows: int | None = None,
 ) -> Iterator[str]:
     """Write the folder for one call on a machine with a GPU, and yield lines about it.
 
@@ -91,7 +100,7 @@ def pack(
     Args:
         queue: directory that `write_queue` and `merge` wrote.
         wheels: directory of wheels; those that it lacks are downloaded into it.
-        caches: directory that `gpu-cache` wrote for the card.
+        caches: directories that `gpu-cache` wrote for the card.
         num_rows: only so many first rows of each file.
 
     Raises:
@@ -119,7 +128,7 @@ def pack(
                     f"The folder takes {size} bytes without caches, but at most "
                     f"{MAX_FOLDER_BYTES} travel to the machine. Write a queue of fewer rows."
                 )
-        if caches is not None:
+        if caches:
             wanted = dict.fromkeys(name for of_file in ids.values() for name in of_file)
             added, num_packed = pack_caches(
                 caches, folder / CACHES, wanted, MAX_FOLDER_BYTES - size
@@ -278,28 +287,28 @@ def _pip(*arguments: str) -> None:
         raise GraphNetError(f"`pip {arguments[0]}` failed: {result.stderr.strip()[-1000:]}")
 
 
-def pack_caches(caches: Path, out: Path, ids: Iterable[str], max_bytes: int) -> tuple[int, int]:
+def pack_caches(
+    caches: Sequence[Path], out: Path, ids: Iterable[str], max_bytes: int
+) -> tuple[int, int]:
     """Pack the compile caches of samples, in their order, into at most `max_bytes`.
 
     Return the number of bytes and of samples.
+
+    Raises:
+        GraphNetError: a directory has no list of its samples.
     """
-    lines = (caches / "samples.jsonl").read_text().splitlines()
-    entries = {
-        record["id"]: record["entries"]
-        for record in map(json.loads, lines)
-        if record.get("entries")
-    }
+    entries = {name: paths for directory in caches for name, paths in _entries(directory).items()}
     names = [name for name in ids if name in entries]
     out.mkdir()
     size = num_packed = 0
     packed: set[str] = set()
     for start in range(0, len(names), _SAMPLES_PER_ARCHIVE):
         some = names[start : start + _SAMPLES_PER_ARCHIVE]
-        files = [entry for name in some for entry in entries[name] if entry not in packed]
+        files = {place: path for name in some for place, path in entries[name].items()}
         path = out / f"{start:04}.tar.xz"
         with tarfile.open(path, "w:xz", preset=_XZ_PRESET) as archive:
-            for entry in dict.fromkeys(files):
-                archive.add(caches / entry, entry)
+            for entry in sorted(files.keys() - packed):
+                archive.add(files[entry], entry)
         if size + path.stat().st_size > max_bytes:
             path.unlink()
             break
@@ -307,6 +316,23 @@ def pack_caches(caches: Path, out: Path, ids: Iterable[str], max_bytes: int) -> 
         packed.update(files)
         num_packed += len(some)
     return size, num_packed
+
+
+def _entries(caches: Path) -> dict[str, dict[str, Path]]:
+    """Return the files of each sample of a directory, by their places in it."""
+    try:
+        lines = (caches / SAMPLES_NAME).read_text().splitlines()
+    except OSError as error:
+        raise GraphNetError(
+            f"`{caches}` has no `{SAMPLES_NAME}`. Choose a directory that "
+            "`python -m builder gpu-cache` wrote."
+        ) from error
+    entries = {}
+    for line in lines:
+        with contextlib.suppress(ValueError):  # the last line may be incomplete
+            record = json.loads(line)
+            entries[record["id"]] = {place: caches / place for place in record.get("entries") or ()}
+    return {name: paths for name, paths in entries.items() if paths}
 
 
 def _device_of(record: Mapping[str, Any]) -> str:

@@ -173,17 +173,19 @@ def test_caches_fill_the_space_that_is_left_in_the_order_of_the_queue(tmp_path: 
         path.write_bytes(bytes((number * 37 + i * i) % 251 for i in range(4000)))
         entries = [] if number == 3 else [f"fxgraph/{number}", "fxgraph/0"]
         lines.append(json.dumps({"id": name, "entries": entries, "reason": ""}))
-    (caches / "samples.jsonl").write_text("\n".join(lines))
-    size, number = pack_caches(caches, tmp_path / "all", names, 10**6)
+    (caches / "samples.jsonl").write_text("\n".join([*lines, '{"id": "sam']))
+    size, number = pack_caches([caches], tmp_path / "all", names, 10**6)
     assert number == 29
     assert size == sum(path.stat().st_size for path in (tmp_path / "all").iterdir())
     packed = [name for path in sorted((tmp_path / "all").iterdir()) for name in _names(path)]
     assert len(packed) == len(set(packed)) == 29
-    assert packed[:3] == ["fxgraph/0", "fxgraph/1", "fxgraph/2"]
-    smaller, fewer = pack_caches(caches, tmp_path / "some", names, size - 1)
+    assert packed[:3] == ["fxgraph/0", "fxgraph/1", "fxgraph/10"]
+    smaller, fewer = pack_caches([caches], tmp_path / "some", names, size - 1)
     assert 0 < smaller < size
     assert 0 < fewer < number
-    assert pack_caches(caches, tmp_path / "none", names, 10) == (0, 0)
+    assert pack_caches([caches], tmp_path / "none", names, 10) == (0, 0)
+    with pytest.raises(GraphNetError, match="gpu-cache"):
+        pack_caches([tmp_path / "missing"], tmp_path / "other", names, 10)
 
 
 def _names(path: Path) -> list[str]:

@@ -25,6 +25,7 @@ from builder.gpu_records.queue import (
     choose_graphs,
     choose_parts,
     fits,
+    in_bfloat16,
     whole_shares,
     write_queue,
 )
@@ -161,6 +162,15 @@ def test_graphs_have_a_real_size_and_are_balanced() -> None:
     assert {row["dtype"] for row in rows} == {"float32"}
     assert set(Counter(row["task"] for row in rows).values()) == {10}
     assert deviation(rows, [lambda row: row["task"], lambda row: row["source"]]) <= MAX_DEVIATION
+
+
+def test_graphs_without_kernels_for_bfloat16_are_not_cast() -> None:
+    (row,) = select_rows("torch/fno-2d-darcy")
+    assert list(in_bfloat16([row])) == []
+    (other,) = select_rows("torchvision/resnet18")
+    (half,) = in_bfloat16([other])
+    assert (half["id"], half["dtype"]) == ("torchvision/resnet18/bfloat16", "bfloat16")
+    assert (half["flops"], half["split"]) == (other["flops"], other["split"])
 
 
 def test_the_files_of_a_queue_hold_its_rows_in_order(tmp_path: Path) -> None:
