@@ -251,7 +251,7 @@ class Session:
                 options=first.options,
                 jobs=self.num_jobs,
                 on_record=lambda record: self._take(call, record),
-                **({"compile_cache": cache} if cache.is_dir() else {}),
+                **({"compile_cache": str(cache)} if cache.is_dir() else {}),
                 **first.settings,
             )
         except GraphNetError as error:
