@@ -235,7 +235,7 @@ class Session:
         )
 
     def _call(self, call: Call) -> None:
-        from graphnet_datasets import run
+        from graphnet_datasets.benchmark.runner import run_records
         from graphnet_datasets.errors import GraphNetError
 
         first = call.arms[0]
@@ -243,7 +243,7 @@ class Session:
         cache = self.work / CACHE
         began = time.monotonic()
         try:
-            run(
+            run_records(
                 [rows[sample_id] for sample_id in call.ids],
                 [arm.compiler for arm in call.arms],
                 self.device,
