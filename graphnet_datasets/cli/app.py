@@ -47,6 +47,7 @@ from . import (
     tune,
     validate,
 )
+from .completion import add_completion
 from .disk import describe_disk_error
 from .terminal import echo
 
@@ -68,6 +69,11 @@ class _Root(typer.core.TyperGroup):
             # Understanding the rest takes a sixth of a second, and its processes start meanwhile.
             validate.start_early(ctx, args[command + 1 :])
         return super().parse_args(ctx, args)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        is_completing = ctx.resilient_parsing
+        return add_completion(command) if command is not None and is_completing else command
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -109,6 +109,9 @@ def print_sample(
     max_boxes: Annotated[
         int, typer.Option(min=4, help="Boxes in the picture; larger graphs are folded by module.")
     ] = 40,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object: columns, inputs and source.")
+    ] = False,
 ) -> None:
     """Print a graph: what is known of it, its inputs, and its operators as Python text.
 
@@ -122,10 +125,12 @@ def print_sample(
             "or choose another place."
         )
     with new_output(svg):
-        _show(what, dataset, names, svg, max_boxes)
+        _show(what, dataset, names, svg, max_boxes, as_json)
 
 
-def _show(what: str, dataset: str, names: Names, svg: Path | None, max_boxes: int) -> None:
+def _show(
+    what: str, dataset: str, names: Names, svg: Path | None, max_boxes: int, as_json: bool
+) -> None:
     from ..frameworks import print_source
     from ..sample import Sample
     from ..storage.selection import select_rows
@@ -137,12 +142,20 @@ def _show(what: str, dataset: str, names: Names, svg: Path | None, max_boxes: in
             f"`{what}` is {len(rows)} samples. Show one of them by its id: {listed} …"
         )
     (row,) = rows
-    for name in (*LISTED, "mode", "structure_hash", "signature_hash", "why_excluded"):
-        echo(f"{name:<16}{row.get(name)}")
-    for name in PART_COLUMNS:
-        if row.get(name) is not None:
-            echo(f"{name:<16}{row[name]}")
+    shown = (*LISTED, "mode", "structure_hash", "signature_hash", "why_excluded")
+    columns = {name: row.get(name) for name in shown}
+    columns |= {name: row[name] for name in PART_COLUMNS if row.get(name) is not None}
     sample = Sample.from_row(row)
+    if as_json:
+        inputs = [
+            {"name": name, "dtype": input_.value.dtype, "shape": input_.value.shape}
+            for name, input_ in zip(sample.input_names, sample.inputs, strict=True)
+        ]
+        source = print_source(sample, names=names)
+        echo(json.dumps({**columns, "inputs": inputs, "code": source}, default=str))
+        return
+    for name, value in columns.items():
+        echo(f"{name:<16}{value}")
     if svg is not None:
         from ..report.graph_picture import write_graph
 

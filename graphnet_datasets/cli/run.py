@@ -73,6 +73,9 @@ def run_samples(
             "judged. Nothing disturbs the one that is timed.",
         ),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per run, then one per compiler.")
+    ] = False,
     compilers: CompilerOptions,
     selection: SelectionOptions,
     measurement: MeasurementOptions,
@@ -96,7 +99,7 @@ def run_samples(
     is_control, against = comparison.is_control, comparison.against
     out = comparison.place(out)
     time_spent = TimeSpent() if profile else None
-    printer = VerdictPrinter(out)
+    printer = VerdictPrinter(out, is_json=as_json)
     with stoppable(f"What is finished is in `{out}`"):
         runs = run_records(
             names or ["all"],
@@ -115,12 +118,12 @@ def run_samples(
             on_record=printer.show,
         )
     if time_spent is not None:
-        echo(f"\n{time_spent}")
+        echo(f"\n{time_spent}", err=as_json)
     expectations = expected_verdicts(runs, selection.dataset)
     expected = {(item.sample_id, item.compiler) for item in expectations}
     has_failures = printer.close(runs, expected=expected)
     if expectations:
-        echo(f"\n{describe_expectations(expectations)}")
+        echo(f"\n{describe_expectations(expectations)}", err=as_json)
     if against is not None:
         verdicts = compare_with_reference(
             out,
@@ -130,7 +133,10 @@ def run_samples(
             threshold=comparison.threshold,
         )
         verdicts.write(out / VERDICTS_NAME)
-        echo(f"\nAgainst `{against}`; the table is `{out / VERDICTS_NAME}`:\n\n{verdicts}")
+        echo(
+            f"\nAgainst `{against}`; the table is `{out / VERDICTS_NAME}`:\n\n{verdicts}",
+            err=as_json,
+        )
         if verdicts.regressions:
             raise typer.Exit(REGRESSED)
     if strict and (has_failures or not all(item.is_met for item in expectations)):

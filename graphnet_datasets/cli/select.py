@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +52,9 @@ def select_samples(
     out: Annotated[
         Path | None, typer.Option(help="Write the ids to this file, one a line. Default: print.")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the ids with all figures as one JSON object.")
+    ] = False,
     selection: SelectionOptions,
 ) -> None:
     """Choose the samples that cover most of a dataset, or that predict the scores of all.
@@ -67,16 +72,24 @@ def select_samples(
 
             out.parent.mkdir(parents=True, exist_ok=True)
             write_text(out, "".join(f"{each}\n" for each in chosen.ids))
+        if as_json:
+            echo(json.dumps(dataclasses.asdict(chosen), allow_nan=False, default=str))
+            return
         echo(chosen, err=out is None)  # a pipe gets the ids alone
         if out is None:
             echo("\n".join(chosen.ids))
 
 
 def _covering(count: int, kinds: str, selection: SelectionOptions, names: list[str]) -> Any:
-    from ..storage.selection import require_rows
+    from ..storage.selection import choose, no_match
     from ..subsets import cover
+    from ..subsets.coverage import READ_COLUMNS
 
-    rows = require_rows(names or ["all"], selection.filters(), dataset=selection.dataset)
+    what, filters = names or ["all"], selection.filters()
+    chosen = choose(what, filters, dataset=selection.dataset)
+    if not chosen.ids:
+        raise no_match(what, filters, dataset=selection.dataset)
+    rows = chosen.stream(READ_COLUMNS, filters.limit)
     return cover(rows, count, [each.strip() for each in kinds.split(",") if each.strip()])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -224,6 +225,7 @@ def list_cache(
         list[str] | None,
         typer.Option("--from", help="Add the config `tc_cache` of this dataset (repeatable)."),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
 ) -> None:
     """List the tuned options of a cache, fastest first for each definition and size.
 
@@ -238,7 +240,12 @@ def list_cache(
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file `{path}`.")
     rows = TuningCache(path).table().to_pylist()
-    for row in sorted(rows, key=lambda each: (each["key"], each["median_ms"])):
+    rows.sort(key=lambda row: (row["key"], row["median_ms"]))
+    if as_json:
+        for row in rows:
+            echo(json.dumps(row, default=str))
+        return
+    for row in rows:
         inputs = " ".join(row["inputs"])
         echo(f"{row['median_ms']:10.4f} ms  {row['processor']}, {row['threads']} threads  {inputs}")
         echo(f"              {row['options']}")

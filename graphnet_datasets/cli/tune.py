@@ -128,6 +128,9 @@ def tune(
             "--trust-remote-code", help="Build tasks that the verifier refuses; read them first."
         ),
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the table of a replay as JSON lines.")
+    ] = False,
     selection: SelectionOptions,
 ) -> None:
     """Search for fast schedules of the operators of graphs, or compare tuners on records.
@@ -137,7 +140,7 @@ def tune(
     command continues where it was stopped. `--replay` needs neither TVM nor a quiet machine.
     """
     if replay is not None:
-        _compare(replay, tuner, allocator, trials, seeds, option, report)
+        _compare(replay, tuner, allocator, trials, seeds, option, report, as_json=as_json)
         return
     if not names or out is None:
         raise typer.BadParameter("name samples and --out, or a dataset of records with --replay")
@@ -202,6 +205,8 @@ def _compare(
     seeds: int,
     option: list[str] | None,
     report: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     from ..compilers import parse_options
     from ..tuning import Pool
@@ -223,7 +228,7 @@ def _compare(
                 tuner_options=parse_options(option or []),
                 on_run=count,
             )
-        echo(board.markdown())
+        echo(board.json_lines().rstrip() if as_json else board.markdown())
         if report is not None:
             write_text(report, board.markdown())
             write_text(report.with_suffix(".jsonl"), board.json_lines())

@@ -15,17 +15,23 @@ BUSY_SHARE = 0.1
 """Smallest reported share of the processors that other processes used."""
 MAX_NAMED = 3
 """Maximum number of wrong or failed graphs named per compiler."""
+JSON_COLUMNS = (
+    *("run_id", "sample_id", "compiler", "compiler_version", "compiler_options", "device"),
+    *("status", "speedup", "speedup_low", "speedup_high", "min_t", "error_type", "error_message"),
+)
+"""Columns of a record that `graphnet run --json` prints."""
 _NAME_WIDTH = 32
 
 
 class VerdictPrinter:
     """Prints the verdict of each run as it ends, and the verdict on each compiler at the end.
 
-    `out` is the directory of the records.
+    `out` is the directory of the records. With `is_json`, each line is a JSON object: one per run,
+    then one per compiler.
     """
 
-    def __init__(self, out: Path) -> None:
-        self._out = out
+    def __init__(self, out: Path, *, is_json: bool = False) -> None:
+        self._out, self._is_json = out, is_json
         self._width = _NAME_WIDTH
         self._has_header = False
 
@@ -34,6 +40,11 @@ class VerdictPrinter:
         from ..scores import Outcome
         from ..scores.summary_text import describe_run, short_compiler
 
+        if self._is_json:
+            outcome, line = describe_run(record)
+            verdict = {"outcome": str(outcome), "verdict": " ".join(line.split())}
+            echo(json.dumps({name: record.get(name) for name in JSON_COLUMNS} | verdict))
+            return
         if not self._has_header:
             echo(f"{_describe_machine(record)}\n")
             self._has_header = True
@@ -52,6 +63,10 @@ class VerdictPrinter:
         from ..scores.summary_text import closing_lines, with_short_names
 
         table = as_table(runs)
+        if self._is_json:
+            return self._close_json(
+                summarise_arms(split_arms(table), duplicates="newest"), expected
+            )
         echo("")
         if busy := _describe_load(table["other_cpu_share"].to_pylist()):
             echo(busy)
@@ -74,6 +89,16 @@ class VerdictPrinter:
                 if names:
                     echo(f"{word}: {_listed(names, records)}", colour="red")
         echo(f"Records: {self._out} (graphnet score {self._out}, graphnet plot {self._out})")
+        return has_failures
+
+    def _close_json(self, summaries: Any, expected: Collection[tuple[str, str]]) -> bool:
+        from ..scores import Outcome
+
+        has_failures = False
+        for summary in summaries:
+            bad = summary.with_outcome(Outcome.WRONG) + summary.with_outcome(Outcome.FAILED)
+            has_failures |= any((name, summary.compiler) not in expected for name in bad)
+            echo(json.dumps({"compiler": summary.compiler} | summary.to_dict()))
         return has_failures
 
 

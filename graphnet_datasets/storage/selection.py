@@ -146,6 +146,37 @@ class Chosen:
             [entry for group, share in zip(groups, shares, strict=True) for entry in group[:share]]
         )
 
+    def stream(
+        self, columns: Sequence[str] | None = None, limit: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the rows one by one in the order of their tables, optionally some columns only.
+
+        Only one row group of a file is in memory at a time, unlike with `read`.
+
+        >>> rows = choose("cv", Filters(tag=("small",))).stream(["id", "task"])
+        >>> next(rows)["task"]
+        'cv'
+        """
+        shares = _shares(self.groups, sum(map(len, self.groups)) if limit is None else limit)
+        entries = [
+            entry
+            for group, share in zip(self.groups, shares, strict=True)
+            for entry in group[:share]
+        ]
+        keys: dict[Any, set[tuple[str, str]]] = {}
+        for entry in entries:
+            if entry.origin is None:
+                yield dict(entry.row)
+            else:
+                keys.setdefault(entry.origin, set()).add(_key(entry.row))
+        needed = None if columns is None else dict.fromkeys(("id", "framework", *columns))
+        for (dataset, config), wanted in keys.items():
+            ids = sorted({name for name, _ in wanted})
+            for row in read_rows(dataset, config, ids, None if needed is None else [*needed]):
+                if _key(row) in wanted:
+                    wanted.discard(_key(row))
+                    yield dict(row)
+
 
 @raises_only(SchemaError)
 def choose(

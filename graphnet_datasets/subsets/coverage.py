@@ -10,8 +10,9 @@ heap are evaluated again (Minoux, "Accelerated greedy algorithms", 1978).
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ KINDS: Mapping[str, str] = {
 """Kinds of things that can be covered, with descriptions."""
 DEFAULT_KINDS = ("operators", "shapes", "families")
 _COLUMNS = {"families": "family", "tasks": "task", "sources": "source"}
+
+
+READ_COLUMNS = ("id", "framework", "num_ops", "family", "task", "source", "inputs", "ops")
+"""The columns that `cover` reads."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,14 +61,14 @@ class Covering:
 
 
 def cover(
-    rows: Sequence[Mapping[str, Any]], count: int, kinds: Sequence[str] = DEFAULT_KINDS
+    rows: Iterable[Mapping[str, Any]], count: int, kinds: Sequence[str] = DEFAULT_KINDS
 ) -> Covering:
     """Choose `count` rows of `graphs` greedily by the coverage that each adds.
 
     Coverage is the mean of the covered shares over the kinds, so that kinds with many things do not
     dominate. Ties go to the row with fewer operators, then to the smaller id, so that the result
     does not depend on the order of the rows. Rows that add nothing are chosen last, until there are
-    `count`.
+    `count`. Rows are read once, so they may come from a generator.
 
     Raises:
         RunError: a kind is unknown, or `count` is below 1.
@@ -87,30 +92,48 @@ def cover(
             raise RunError(
                 f"Unknown kind `{kind}`.{did_you_mean(kind, KINDS)} Choose from {', '.join(KINDS)}."
             )
-    ordered = sorted(
-        rows, key=lambda row: (row.get("num_ops") or 0, str(row["id"]), str(row.get("framework")))
-    )
-    incidence = {kind: _incidence(ordered, kind) for kind in dict.fromkeys(kinds)}
-    chosen, shares = _choose(list(incidence.values()), len(ordered), count)
+    incidence = {kind: _Incidence() for kind in dict.fromkeys(kinds)}
+    keys = []
+    for row in rows:
+        keys.append((row.get("num_ops") or 0, str(row["id"]), str(row.get("framework"))))
+        for kind, of_kind in incidence.items():
+            of_kind.add(_things(row, kind))
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    members = [
+        ([of_kind.members[row] for row in order], of_kind.size) for of_kind in incidence.values()
+    ]
+    chosen, shares = _choose(members, len(order), count)
     return Covering(
-        ids=tuple(str(ordered[index]["id"]) for index in chosen),
+        ids=tuple(keys[order[index]][1] for index in chosen),
         shares=dict(zip(incidence, map(tuple, shares), strict=True)),
-        sizes={kind: size for kind, (_, size) in incidence.items()},
-        num_samples=len(ordered),
+        sizes={kind: of_kind.size for kind, of_kind in incidence.items()},
+        num_samples=len(order),
     )
 
 
-_Incidence = tuple[list[npt.NDArray[np.int64]], int]
+_Members = tuple[list[npt.NDArray[np.int64]], int]
 """The indices of the things of each row, and the number of things."""
 
 
-def _incidence(rows: Sequence[Mapping[str, Any]], kind: str) -> _Incidence:
-    numbers: dict[Any, int] = {}
-    members = []
-    for row in rows:
-        things = {numbers.setdefault(thing, len(numbers)) for thing in _things(row, kind)}
-        members.append(np.fromiter(sorted(things), np.int64, len(things)))
-    return members, len(numbers)
+class _Incidence:
+    """The things of each row as indices. Things are kept as digests, since shapes are large."""
+
+    def __init__(self) -> None:
+        self.members: list[npt.NDArray[np.int64]] = []
+        self._numbers: dict[bytes, int] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of different things."""
+        return len(self._numbers)
+
+    def add(self, things: Iterable[Any]) -> None:
+        """Add the things of the next row."""
+        digests = {
+            hashlib.blake2b(repr(thing).encode(), digest_size=16).digest() for thing in {*things}
+        }
+        indices = sorted(self._numbers.setdefault(digest, len(self._numbers)) for digest in digests)
+        self.members.append(np.array(indices, np.int64))
 
 
 def _things(row: Mapping[str, Any], kind: str) -> Iterator[Any]:
@@ -143,7 +166,7 @@ def _tuple(shape: Any) -> tuple[int, ...] | None:
 
 
 def _choose(
-    incidence: Sequence[_Incidence], num_rows: int, count: int
+    incidence: Sequence[_Members], num_rows: int, count: int
 ) -> tuple[list[int], list[list[float]]]:
     """Return the greedy choice of rows, and the covered share per kind after each row."""
     offsets = np.cumsum([0, *(size for _, size in incidence)])

@@ -58,7 +58,7 @@ def test_all_options_of_a_run_are_those_of_its_groups_and_a_few_more() -> None:
     names = [field.name for group in GROUPS for field in dataclasses.fields(group)]
     assert len(set(names)) == len(names)
     parameters = list(inspect.signature(run.run_samples).parameters)
-    others = ["names", "out", "again", "device", "executor", "profile", "strict", "jobs"]
+    others = ["names", "out", "again", "device", "executor", "profile", "strict", "jobs", "as_json"]
     assert parameters == [*others, *names]
 
 
