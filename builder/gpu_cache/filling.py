@@ -83,7 +83,7 @@ def compile_sample(payload: dict[str, Any], reporter: Reporter, directory: Path)
             f"TorchInductor stores only {num_saved} of {num_graphs} graphs in its caches: "
             f"{reasons}. Compile this sample on the GPU itself."
         )
-        _pack(directory / "cache" / "inductor", directory / RESULT_FILE)
+    _pack(directory / "cache" / "inductor", directory / RESULT_FILE)
     reporter.send(
         {
             "load_s": loaded_s - started_s,
