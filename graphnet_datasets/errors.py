@@ -32,7 +32,7 @@ class GraphNetError(Exception):
     """
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*(_presentable(each) if isinstance(each, str) else each for each in args))
+        super().__init__(*(_presentable(arg) if isinstance(arg, str) else arg for arg in args))
 
 
 def _presentable(text: str) -> str:

@@ -84,9 +84,7 @@ class _Root(typer.core.TyperGroup):
             raise
         except (click.exceptions.Exit, click.exceptions.Abort):
             raise
-        except (
-            Exception
-        ) as error:  # a library may wrap what the disk refused in an error of its own
+        except Exception as error:  # a library may wrap an OSError of the disk in its own exception
             if ctx.params.get("debug") or _sentence(error) is None:
                 raise
             _fail(error)
@@ -144,7 +142,7 @@ def root(
     ] = False,
 ) -> None:
     log_to_stderr()
-    # Paddle says so when it is imported, of extensions in C++, of which there are none here.
+    # Paddle warns about C++ extensions when it is imported; this library does not compile any.
     warnings.filterwarnings("ignore", message="No ccache found", category=UserWarning)
     if quiet:
         disable_progress_bars()

@@ -22,30 +22,28 @@ def calibrate(
         Path, typer.Argument(help="A dataset directory, or a file that ends in .parquet.")
     ],
     device: Annotated[
-        str, typer.Option(help="cpu, cuda or cuda:N, for graphs of torch; others take the CPU.")
+        str, typer.Option(help="cpu, cuda or cuda:N for torch graphs; other graphs run on the CPU.")
     ] = "cpu",
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes at a time. Default: one a processor, 4 on a GPU."),
+        typer.Option(min=1, help="Parallel processes. Default: one per processor, 4 on a GPU."),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Also graphs that were calibrated before.")
     ] = False,
-    max_input_gb: Annotated[
-        float, typer.Option(help="Leave out graphs whose inputs take more than this many GiB.")
-    ] = 2.0,
+    max_input_gb: Annotated[float, typer.Option(help="Skip graphs with more GiB of inputs.")] = 2.0,
     max_gflop: Annotated[
         float | None,
-        typer.Option(min=0, help="Run graphs of more billion operations at smaller sizes."),
+        typer.Option(min=0, help="Run graphs of more GFLOP at smaller sizes."),
     ] = None,
 ) -> None:
     """Run each graph on the CPU or a GPU and make its input statistics fit it, in place.
 
-    Drawn from recorded statistics alone, many networks overflow or vanish; calibrated ones behave
-    as trained models do. What was recorded stays in the table. Graphs that cannot be run get what
-    was found for another of the same weights. After a stop the same command goes on with the
-    graphs that are left. It exits 0 where every graph was done, 3 where some were not (they are
-    named with the reason).
+    With recorded statistics alone, the values of many networks overflow or vanish; with calibrated
+    statistics they behave like those of trained models. Recorded statistics stay in the table.
+    Graphs that cannot be run share the calibration of a graph with the same weights. Run the same
+    command again to continue after an interruption. Exits with 0 if every graph was calibrated,
+    and with 3 if some were not (each is listed with the reason).
     """
     if not run_calibration(
         path,

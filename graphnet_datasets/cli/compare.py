@@ -23,7 +23,7 @@ app = typer.Typer()
 
 @app.command(
     "compare",
-    help="Compare run set B with run set A; exits 3 where B is slower or broken on a sample.",
+    help="Compare run set B with run set A; exits with 3 if B is slower or fails on a sample.",
     epilog="Example: graphnet compare runs-main runs-branch --threshold 0.1 --allow 2",
 )
 def compare(
@@ -35,12 +35,14 @@ def compare(
         str, typer.Option(help="Compare the speedup over eager, or the latency itself.")
     ] = "speedup",
     tolerance: Annotated[
-        int, typer.Option(help="The t at which outputs have to be right, -10 to 0.")
+        int, typer.Option(help="The t at which outputs must pass, -10 to 0.")
     ] = -3,
     threshold: Annotated[
-        float, typer.Option(help="Share by which a sample may get slower.")
+        float, typer.Option(help="Relative slowdown of a sample to tolerate.")
     ] = 0.05,
-    allow: Annotated[int, typer.Option(help="Regressions that still exit 0.")] = 0,
+    allow: Annotated[
+        int, typer.Option(help="Number of regressions to tolerate before exiting with 3.")
+    ] = 0,
     p: Penalty = None,
     b: FailureValue = 0.1,
     variant: VariantName = "report",

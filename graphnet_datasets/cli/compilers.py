@@ -18,7 +18,7 @@ app = typer.Typer()
 )
 def print_compilers(
     framework: Annotated[
-        str | None, typer.Option(help="Only those of this framework: torch or paddle.")
+        str | None, typer.Option(help="Only compilers of this framework: torch or paddle.")
     ] = None,
     with_options: Annotated[
         bool, typer.Option("--options", help="Show the options of each, with their defaults.")
@@ -28,7 +28,7 @@ def print_compilers(
     """List the compilers: name, framework, version or why one cannot run here, devices."""
     from ..storage.filters import Filters
 
-    Filters(framework=(framework,) if framework else ())  # says which there are
+    Filters(framework=(framework,) if framework else ())  # raises for unknown names
     rows = _rows(framework)
     if as_json:
         echo(json.dumps(rows, indent=2))

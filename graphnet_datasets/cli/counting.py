@@ -1,4 +1,4 @@
-"""Work on many things: how far it is, and what a verb exits with where it was done in part."""
+"""Progress, interruption and exit statuses of commands that process many items."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import typer
 from .terminal import echo
 
 PARTLY = 3
-"""Exit status where something was left out and the rest was done."""
+"""Exit status if some items were left out."""
 
 INTERRUPTED = 130
-"""What a shell reports for a program that Ctrl-C ended: 128 + SIGINT."""
+"""Exit status of a program that was stopped by Ctrl-C: 128 + SIGINT."""
 
-KEPT = "What is done is kept"
+KEPT = "Finished items are kept"
 
 MAX_FAILURES_SHOWN = 20
 
 
 @contextlib.contextmanager
-def stoppable(kept: str) -> Iterator[None]:
-    """Exit after Ctrl-C with a sentence: what is kept, and that it goes on from there."""
+def stoppable(promise: str) -> Iterator[None]:
+    """Exit after Ctrl-C with the clause `promise`, and a note that the command can be continued."""
     try:
         yield
     except KeyboardInterrupt as error:
-        echo(f"Stopped. {kept}; the same command continues from there.", err=True)
+        echo(f"Stopped. {promise}; the same command continues from there.", err=True)
         raise typer.Exit(INTERRUPTED) from error
 
 
 def show_account(failures: Sequence[str], report_path: Path, earlier: str, summary: object) -> None:
-    """Show the first failures, what an earlier call had done ("" for nothing), and the summary.
+    """Print the first failures, the items finished by an earlier call, and the summary.
 
-    A failure takes a line; those that are left out stand in the report.
+    Each failure takes a line; the report contains the others. `earlier` is "" if there are none.
     """
-    for each in failures[:MAX_FAILURES_SHOWN]:
-        echo(each, err=True)
+    for failure in failures[:MAX_FAILURES_SHOWN]:
+        echo(failure, err=True)
     hidden = len(failures) - MAX_FAILURES_SHOWN
     if hidden > 0:
         echo(f"… and {hidden} more in {report_path}", err=True)
@@ -47,7 +47,7 @@ def show_account(failures: Sequence[str], report_path: Path, earlier: str, summa
 
 
 @contextlib.contextmanager
-def show_count(what: str, of_what: str) -> Iterator[Callable[[int, int | None], None]]:
+def show_count(label: str, of_what: str) -> Iterator[Callable[[int, int | None], None]]:
     """Show a bar on standard error, unless progress bars are disabled (see `verbosity`)."""
     from ..verbosity import are_progress_bars_disabled
 
@@ -63,13 +63,13 @@ def show_count(what: str, of_what: str) -> Iterator[Callable[[int, int | None], 
         TimeRemainingColumn,
     )
 
-    texts = (TextColumn(what), MofNCompleteColumn(), TextColumn(of_what))
+    texts = (TextColumn(label), MofNCompleteColumn(), TextColumn(of_what))
     columns = (*texts, BarColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), refresh_per_second=4)
-    task = bar.add_task(what, total=None)
+    task = bar.add_task(label, total=None)
 
     def count(done: int, total: int | None) -> None:
-        bar.start()  # not before: an error that comes first stands alone
+        bar.start()  # not earlier, so that an early error is printed without a bar
         bar.update(task, completed=done, total=total)
 
     try:

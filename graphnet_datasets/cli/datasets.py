@@ -35,9 +35,9 @@ NUMBERS = frozenset({"num_ops", "num_params", "flops", "num_occurrences", "num_f
 PART_FILTERS = ("method", "min_occurrences")
 """Filters of columns that only parts of graphs have."""
 PART_COLUMNS = ("parent_id", "parent_ops", "num_occurrences", "num_families", "splits", "method")
-"""What `show` says besides of what was made of another graph."""
+"""Additional columns that `show` prints for graphs that were made from another graph."""
 FAMILY_LENGTH = 8
-"""Characters of a family's hash that are shown; `--family` takes as many as it is given."""
+"""Printed characters of a family's hash; `--family` accepts a prefix of any length."""
 HASH_LENGTH = 32
 """Characters of the whole hash; families of tuning tasks are words."""
 
@@ -92,8 +92,8 @@ def print_rows(
         return
     _print_table(shown, columns)
     hidden = len(rows) - len(shown)
-    what = "graph" if table.holds_samples else "row"
-    echo(counted(len(rows), what) + (f", {hidden} not shown" if hidden else ""))
+    noun = "graph" if table.holds_samples else "row"
+    echo(counted(len(rows), noun) + (f", {hidden} not shown" if hidden else ""))
 
 
 @app.command("show", epilog="Example: graphnet show torchvision/resnet18")
@@ -104,21 +104,24 @@ def print_sample(
         str, typer.Option(help="Names of the arguments: canonical, or those of the source.")
     ] = "canonical",
     svg: Annotated[
-        Path | None, typer.Option(help="Write a picture to this file instead of printing it all.")
+        Path | None, typer.Option(help="Draw the graph to this file instead of printing all of it.")
     ] = None,
     max_boxes: Annotated[
-        int, typer.Option(min=4, help="Boxes in the picture; larger graphs are folded by module.")
+        int,
+        typer.Option(min=4, help="Maximum number of boxes; larger graphs are folded by module."),
     ] = 40,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object: columns, inputs and source.")
     ] = False,
 ) -> None:
-    """Print a graph: what is known of it, its inputs, and its operators as Python text.
+    """Print the properties of a graph, its inputs, and its operators as Python source.
 
-    With `--svg` it is drawn: modules, repeated blocks and operators as boxes, with shapes.
+    `--svg` also draws the graph: modules, repeated blocks and operators are boxes with shapes.
     """
     if names not in ("canonical", "source"):
-        raise typer.BadParameter("it is `canonical` or `source`", param_hint="--names")
+        raise typer.BadParameter(
+            f"Expected `canonical` or `source`, got `{names}`.", param_hint="--names"
+        )
     if svg is not None and not svg.absolute().parent.is_dir():
         raise DiskError(
             f"There is no directory `{svg.parent}`, in which the picture would stand. Make it, "
@@ -174,7 +177,7 @@ def _print_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
         {name: printable_line(_cell(name, value)) for name, value in row.items()} for row in rows
     ]
     widths = {
-        name: max(map(len, (heads[name], *(each[name] for each in cells)))) for name in columns
+        name: max(map(len, (heads[name], *(cell[name] for cell in cells)))) for name in columns
     }
     shown = set(fitting_columns(widths, width()))
     for line in (heads, *cells):
@@ -196,7 +199,7 @@ def fitting_columns(widths: Mapping[str, int], available: int) -> list[str]:
     """
     chosen: list[str] = []
     room = available
-    for name in dict.fromkeys((*(each for each in BY_IMPORTANCE if each in widths), *widths)):
+    for name in dict.fromkeys((*(name for name in BY_IMPORTANCE if name in widths), *widths)):
         room -= widths[name] + (len(GAP) if chosen else 0)
         if chosen and room < 0:
             break
@@ -215,10 +218,18 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _describe_inputs(sample: Sample) -> Iterator[str]:
-    for name, each in zip(sample.input_names, sample.inputs, strict=True):
-        dims = "" if each.value.shape is None else ", ".join(map(str, each.value.shape))
-        kind = each.source_name if each.role == "symbol" else f"{each.value.dtype}[{dims}]"
-        note = "" if each.statistics is None else _describe_statistics(each.statistics)
+    for name, graph_input in zip(sample.input_names, sample.inputs, strict=True):
+        dims = (
+            "" if graph_input.value.shape is None else ", ".join(map(str, graph_input.value.shape))
+        )
+        kind = (
+            graph_input.source_name
+            if graph_input.role == "symbol"
+            else f"{graph_input.value.dtype}[{dims}]"
+        )
+        note = (
+            "" if graph_input.statistics is None else _describe_statistics(graph_input.statistics)
+        )
         yield f"{name:<16}{kind:<32}{note}".rstrip()
 
 

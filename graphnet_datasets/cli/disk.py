@@ -18,8 +18,8 @@ _REASONS = {
     errno.EDQUOT: "Your quota leaves no space for `{path}`. Free some, or choose another place.",
     errno.EFBIG: "`{path}` would be larger than a file may be here (`ulimit -f`). Raise the "
     "limit, or choose another place.",
-    errno.ENOTDIR: "`{path}` would lie in a directory, but a file stands there. Choose another "
-    "place, or move the file.",
+    errno.ENOTDIR: "A parent of `{path}` is a file, not a directory. Choose another place, or move "
+    "the file.",
     errno.EISDIR: "`{path}` is a directory where a file is needed. Name a file.",
     errno.EEXIST: "`{path}` exists already. Choose another place, or delete it.",
     errno.ENOTEMPTY: "`{path}` exists and is not empty. Choose another place, or delete it.",
@@ -75,10 +75,10 @@ def new_output(*outputs: Path | str | None) -> Iterator[None]:
         OSError: nothing can be written there.
     """
     missing: list[Path] = []
-    for each in outputs:
-        if each is None or "://" in str(each):
+    for output in outputs:
+        if output is None or "://" in str(output):
             continue
-        out = Path(each).absolute()
+        out = Path(output).absolute()
         absent = [place for place in (out, *out.parents) if not place.exists()]
         _try_to_write(out.parents[len(absent) - 1] if absent else out, out)
         missing += absent

@@ -1,4 +1,4 @@
-"""`graphnet doctor`: what this machine offers for running samples."""
+"""`graphnet doctor`: the support of this machine for running samples."""
 
 from __future__ import annotations
 

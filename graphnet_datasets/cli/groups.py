@@ -50,16 +50,20 @@ def with_groups(command: Callable[..., _Result]) -> Callable[..., _Result]:
             parameters.append(parameter.replace(annotation=kind))
 
     @functools.wraps(command)
-    def grouped(*positional: Any, **given: Any) -> _Result:
+    def grouped(*positional: Any, **options: Any) -> _Result:
         for name, group in groups.items():
             fields = [field.name for field in dataclasses.fields(group)]
-            given[name] = group(**{each: given.pop(each) for each in fields if each in given})
-        return command(*positional, **given)
+            options[name] = group(
+                **{field: options.pop(field) for field in fields if field in options}
+            )
+        return command(*positional, **options)
 
     result = hints.get("return", inspect.Signature.empty)
-    made: Any = grouped
-    made.__signature__ = inspect.Signature(parameters, return_annotation=result)
-    made.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": result}
+    wrapper: Any = grouped
+    wrapper.__signature__ = inspect.Signature(parameters, return_annotation=result)
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {
+        "return": result
+    }
     return grouped
 
 
@@ -67,7 +71,7 @@ def _parameters_of(group: type[OptionGroup]) -> Iterator[inspect.Parameter]:
     hints = typing.get_type_hints(group, include_extras=True)
     for field in dataclasses.fields(group):
         kind, *notes = typing.get_args(hints[field.name])
-        notes = [_in_panel(each, group.title) for each in notes]
+        notes = [_in_panel(note, group.title) for note in notes]
         yield inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,

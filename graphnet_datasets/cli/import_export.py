@@ -24,24 +24,25 @@ def import_trees(
         Path, typer.Option(help="The dataset directory to write, or a file that ends in .parquet.")
     ],
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+        int | None, typer.Option(min=1, help="Parallel processes. Default: one per processor.")
     ] = None,
     executor: Annotated[
-        str, typer.Option(help="local, or ray: a cluster whose nodes all see the directories.")
+        str, typer.Option(help="local, or ray: a cluster whose nodes share the directories.")
     ] = "local",
     costs: Annotated[
-        bool, typer.Option("--costs", help="Count FLOPs, bytes and memory too (much slower).")
+        bool, typer.Option("--costs", help="Also compute FLOPs, bytes and memory (much slower).")
     ] = False,
     keep_duplicates: Annotated[
-        bool, typer.Option("--keep-duplicates", help="Keep graphs that another directory has too.")
+        bool,
+        typer.Option("--keep-duplicates", help="Keep duplicates of graphs in other directories."),
     ] = False,
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="Run each graph to make its inputs fit (much slower)."),
+        typer.Option("--calibrate", help="Run each graph to calibrate its inputs (much slower)."),
     ] = False,
     report: Annotated[
         Path | None,
-        typer.Option(help="JSON lines, one a directory. Default: import-report.jsonl in --out."),
+        typer.Option(help="JSON lines, one per directory. Default: import-report.jsonl in --out."),
     ] = None,
 ) -> None:
     """Read GraphNet sample directories into a dataset.
@@ -62,7 +63,7 @@ def import_trees(
             report=report,
             on_progress=count,
         )
-    failures = [f"{each.path}: {each.reason}" for each in done.failures]
+    failures = [f"{failure.path}: {failure.reason}" for failure in done.failures]
     earlier = counted(done.num_resumed, "directory was", "directories were") + " read"
     show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
     if calibrate and done.out:
@@ -76,7 +77,7 @@ def import_trees(
 @app.command("export", epilog="Example: graphnet export graphnet")
 def export(
     directory: Annotated[
-        str, typer.Argument(help="What to write, which must not exist: a path, or `s3://…`.")
+        str, typer.Argument(help="The output, which must not exist: a path, or `s3://…`.")
     ],
     dataset: Annotated[
         str,
@@ -114,4 +115,4 @@ def export(
             echo(f"{left_out} left out", err=True)
             raise typer.Exit(PARTLY)
     else:
-        raise typer.BadParameter("it is `parquet` or `graphnet`", param_hint="--format")
+        raise typer.BadParameter("Expected `parquet` or `graphnet`.", param_hint="--format")

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
 
 def table_of(path: Path) -> Table:
-    """Return what the rows of a file or directory are; of a dataset that holds graphs, these.
+    """Return the table that the rows of a file or directory belong to.
+
+    A dataset that contains graphs counts as a table of graphs.
 
     Raises:
-        SchemaError: a directory holds rows of several other kinds.
+        SchemaError: a directory contains rows of several other tables.
     """
     from ..benchmark.records.records import PARTS_NAME, TABLE_NAME
     from ..schema.tables import GRAPHS, RUNS, table_of_schema
@@ -32,12 +34,12 @@ def table_of(path: Path) -> Table:
     if (path / TABLE_NAME).is_file() or (path / PARTS_NAME).is_dir():
         return RUNS
     files = _files_at(path)
-    tables = {table.name: table for table in (table_of_schema(check_file(each)) for each in files)}
+    tables = {table.name: table for table in (table_of_schema(check_file(file)) for file in files)}
     if not tables or GRAPHS.name in tables:
         return GRAPHS
     if len(tables) > 1:
         raise SchemaError(
-            f"`{path}` holds {' and '.join(table.rows for table in tables.values())}. Push one "
+            f"`{path}` contains {' and '.join(table.rows for table in tables.values())}. Push one "
             "kind after another."
         )
     (table,) = tables.values()
@@ -64,7 +66,7 @@ def own_config(table: Table) -> str:
     """Return the config of a table that is not `graphs`."""
     from ..schema.tables import CONFIGS
 
-    return next(each.name for each in CONFIGS.values() if each.table is table)
+    return next(config.name for config in CONFIGS.values() if config.table is table)
 
 
 def rows_of(path: Path, table: Table) -> pa.Table:
@@ -78,7 +80,7 @@ def rows_of(path: Path, table: Table) -> pa.Table:
     if table is RUNS:
         return read_runs(path)
     files = _files_at(path)
-    tables = [read_table(each) for each in files]
+    tables = [read_table(file) for file in files]
     return pa.concat_tables(tables, promote_options="default")  # by name: files may differ in age
 
 
@@ -128,7 +130,7 @@ def read_directories(root: Path) -> Iterator[ImportReport]:
         show_count("Reading", "directories") as count,
     ):
         out = Path(directory) / "graphs.parquet"
-        # What is there twice, `push_samples` itself names and leaves out.
+        # `push_samples` reports and leaves out duplicates itself.
         yield import_directories(root, out, keeps_duplicates=True, on_progress=count)
 
 

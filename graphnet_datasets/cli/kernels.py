@@ -34,24 +34,24 @@ def kernels(
     device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
     threads: Annotated[int, typer.Option(min=1, help="Threads of the compiled code.")] = 1,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+        int | None, typer.Option(min=1, help="Parallel processes. Default: one per processor.")
     ] = None,
     executor: Annotated[
-        str, typer.Option(help="local, or ray: a cluster whose nodes all see --out.")
+        str, typer.Option(help="local, or ray: a cluster whose nodes share --out.")
     ] = "local",
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds to compile one graph, then it is given up.")
+        float, typer.Option(min=0.1, help="Time limit for compiling a graph, in seconds.")
     ] = 600.0,
     memory_limit: Annotated[
-        float, typer.Option(min=0.1, help="GiB for one graph, then it is given up.")
+        float, typer.Option(min=0.1, help="Memory limit of a graph in GiB.")
     ] = 8.0,
     selection: SelectionOptions,
 ) -> None:
-    """Write down what a compiler generates for graphs: C, C++, Triton or TensorIR.
+    """Collect the code that a compiler generates for graphs: C, C++, Triton or TensorIR.
 
-    Each graph is compiled and called in a process of its own; the same command continues where it
-    was stopped. The texts are for reading and training. It exits 0 where something was generated
-    for every graph, 3 where some gave nothing and 1 where none gave anything.
+    Each graph is compiled and called in its own process; the same command continues after an
+    interruption. The code is meant for reading and training. Exits with 0 if kernels were
+    generated for every graph, with 3 if some graphs have none, and with 1 if all graphs have none.
     """
     from ..compilers import parse_options
     from ..isolation import Limits
@@ -76,7 +76,7 @@ def kernels(
             limits=limits,
             on_progress=count,
         )
-    failures = [f"{each.id}: {each.message or each.reason}" for each in done.refused]
+    failures = [f"{refusal.id}: {refusal.message or refusal.reason}" for refusal in done.refused]
     earlier = counted(done.num_resumed, "graph was", "graphs were") + " compiled"
     show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
     if done.out is None:

@@ -33,26 +33,32 @@ def push(
             help="A Parquet file, a dataset directory, GraphNet sample directories, or RUNS."
         ),
     ],
-    repository: Annotated[str, typer.Argument(help="`org/name` on the Hub; made if missing.")],
-    config: Annotated[str | None, typer.Option(help="By default each sample's task.")] = None,
-    split: Annotated[str | None, typer.Option(help="By default that of its family.")] = None,
+    repository: Annotated[str, typer.Argument(help="`org/name` on the Hub; created if missing.")],
+    config: Annotated[
+        str | None, typer.Option(help="The config. Default: each sample's task.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split. Default: that of the sample's family.")
+    ] = None,
     create_pr: Annotated[
         bool, typer.Option("--create-pr", help="Open a pull request instead of committing.")
     ] = False,
-    revision: Annotated[str | None, typer.Option(help="A branch; by default the main one.")] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="A branch. Default: the main branch.")
+    ] = None,
     skip_validation: Annotated[
         str | None,
-        typer.Option(help="Push without checking, for this reason, which is recorded."),
+        typer.Option(help="Push without validation; the reason is recorded."),
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Name every item that was left out.")
+        bool, typer.Option("--verbose", help="List every item that was left out.")
     ] = False,
 ) -> None:
-    """Add graphs, records of timed runs or other rows that a repository does not hold yet.
+    """Add graphs, records of timed runs or other rows to a repository.
 
-    You are who `hf auth login` or HF_TOKEN says. What is there already is left out, and so is what
-    fails a check (`graphnet validate`); several people may push at once. It exits 3 where sample
-    directories could not be read and the others were pushed.
+    Uses the account of `hf auth login` or HF_TOKEN. Rows that already exist, and graphs that fail a
+    check (`graphnet validate`), are left out; several people may push at once. Exits with 3 if some
+    sample directories could not be read and the others were pushed.
     """
     from ..hub import push_rows, push_samples
     from ..schema.tables import GRAPHS
@@ -88,16 +94,16 @@ def _report(pushed: Pushed, repository: str, is_verbose: bool) -> None:
 def tell_left_out(skipped: Sequence[Skipped], is_verbose: bool) -> None:
     """List the skipped items, at most `MAX_REASONS` unless all are requested."""
     left_out = skipped if is_verbose else skipped[:MAX_REASONS]
-    for each in left_out:
-        echo(f"{each.id}: {each.reason}", err=True)
+    for row in left_out:
+        echo(f"{row.id}: {row.reason}", err=True)
     if len(left_out) < len(skipped):
         echo(f"… and {len(skipped) - len(left_out)} more (--verbose)", err=True)
 
 
 def tell_unread(failures: Sequence[FolderOutcome], is_verbose: bool) -> None:
     """List the sample directories that were not read, and exit if there are any."""
-    for each in failures if is_verbose else failures[:MAX_REASONS]:
-        echo(f"{each.path}: {each.reason}", err=True)
+    for failure in failures if is_verbose else failures[:MAX_REASONS]:
+        echo(f"{failure.path}: {failure.reason}", err=True)
     if failures:
         echo(f"{counted(len(failures), 'directory', 'directories')} could not be read", err=True)
         raise typer.Exit(PARTLY)

@@ -14,14 +14,14 @@ from .terminal import echo
 TrustRemoteCode = Annotated[
     bool,
     typer.Option(
-        "--trust-remote-code", help="Take workloads that the verifier refuses; read them first."
+        "--trust-remote-code", help="Accept workloads that the verifier rejects; review them first."
     ),
 ]
 
 app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
-    help="Records of tuning: databases of TVM, features for cost models.",
+    help="Tuning records: databases of TVM, features for cost models.",
     epilog="Example: graphnet records export tuned/ --out database",
 )
 app.add_typer(group, name="records")
@@ -36,17 +36,18 @@ def export_records(
     ],
     *,
     out: Annotated[
-        Path, typer.Option(help="A file `.npz` of features, or a directory for TVM's database.")
+        Path, typer.Option(help="An `.npz` file of features, or a directory for TVM's database.")
     ],
     splits_by: Annotated[
-        str, typer.Option(help="Of features, what is held out: family, task or random rows.")
+        str,
+        typer.Option(help="Unit that is held out of the features: family, task or random rows."),
     ] = "family",
     trust_remote_code: TrustRemoteCode = False,
 ) -> None:
-    """Write features and times for those who train cost models, or a JSONDatabase of TVM.
+    """Write features and times for training cost models, or a JSONDatabase of TVM.
 
-    An `.npz` needs no TVM: arrays of all records after one another, with a split that stays where
-    records are added. A directory is what TVM calls `work_dir`; correct records go into it.
+    An `.npz` file does not need TVM: it has arrays over all records, with a split that stays the
+    same when records are added. A directory is a TVM `work_dir`; it receives the correct records.
     """
     from ..tuning.exporting import export_features, export_tvm_database
     from ..tuning.records import read_records
@@ -55,11 +56,11 @@ def export_records(
         if out.suffix == ".npz":
             if out.exists():
                 raise TuningError(f"`{out}` exists. Choose another file, or delete it.")
-            found = read_records(dataset)
-            if found.skipped:
-                echo(found.skipped_text, err=True)
-            export_features(found, out, splits_by=splits_by)
-            count = sum(each.features is not None for each in found.measurements)
+            records = read_records(dataset)
+            if records.skipped:
+                echo(records.skipped_text, err=True)
+            export_features(records, out, splits_by=splits_by)
+            count = sum(measurement.features is not None for measurement in records.measurements)
         else:
             count = export_tvm_database(dataset, out, trust_remote_code=trust_remote_code)
     echo(f"{count} records written to {out}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompilerOptions(OptionGroup):
-    """Which compilers, and how they are set."""
+    """Options that select and configure compilers."""
 
     title: ClassVar[str] = "Compilers"
 
@@ -62,9 +62,9 @@ class CompilerOptions(OptionGroup):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeasurementOptions(OptionGroup):
-    """How a sample is run and timed."""
+    """Options for running and timing samples."""
 
-    title: ClassVar[str] = "How samples are run"
+    title: ClassVar[str] = "Measurement"
 
     weights: Annotated[
         str, typer.Option(help="parameters (a compiler may fold them) or inputs.")
@@ -85,9 +85,9 @@ class MeasurementOptions(OptionGroup):
         ),
     ] = None
     kernels: Annotated[
-        bool, typer.Option(help="Count kernels, or operators on a CPU, in a few calls more.")
+        bool, typer.Option(help="Count kernels, or operators on a CPU, in a few additional calls.")
     ] = True
-    oracle: Annotated[bool, typer.Option(help="Run eager in float64 as well, where it fits.")] = (
+    oracle: Annotated[bool, typer.Option(help="Also run eager in float64, if memory permits.")] = (
         True
     )
     vary: Annotated[
@@ -99,25 +99,26 @@ class MeasurementOptions(OptionGroup):
     ] = 0
     trust_remote_code: Annotated[
         bool,
-        typer.Option(
-            "--trust-remote-code", help="Let code run that came with data; read it first."
-        ),
+        typer.Option("--trust-remote-code", help="Allow code from data to run; review it first."),
     ] = False
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0
     threads: Annotated[int | None, typer.Option(help="Threads of each arm. Default: all.")] = None
     budget: Annotated[
-        float | None, typer.Option(min=0.0, help="Seconds to measure a sample. Default: 0.2.")
+        float | None,
+        typer.Option(min=0.0, help="Time budget of a sample in seconds. Default: 0.2."),
     ] = None
     precision: Annotated[
         float | None,
-        typer.Option(help="Half width of the speedup's interval to stop at. Default: 0.01."),
+        typer.Option(help="Half width of the speedup interval at which to stop. Default: 0.01."),
     ] = None
     timeout: Annotated[
         list[str] | None, typer.Option(help="phase=seconds, such as compile=300 (repeatable).")
     ] = None
     memory_limit: Annotated[
         float | None,
-        typer.Option(min=0.1, help="GiB for one sample. Default: 0.9 of what is free."),
+        typer.Option(
+            min=0.1, help="Memory limit of a sample in GiB. Default: 0.9 of the free memory."
+        ),
     ] = None
 
     def settings(self) -> Settings:
@@ -152,7 +153,7 @@ class MeasurementOptions(OptionGroup):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComparisonOptions(OptionGroup):
-    """What is kept for later runs, and what these runs are compared with."""
+    """Options to store outputs for later runs, and to compare with stored outputs."""
 
     title: ClassVar[str] = "Comparing with stored runs"
 
@@ -165,15 +166,16 @@ class ComparisonOptions(OptionGroup):
         typer.Option(help="Compare with a `--reference` of another device or version."),
     ] = None
     tolerance: Annotated[
-        int, typer.Option(min=-10, max=5, help="The t at which outputs agree with `--against`.")
+        int,
+        typer.Option(min=-10, max=5, help="The t at which outputs must agree with `--against`."),
     ] = -3
     threshold: Annotated[
-        float, typer.Option(min=0.0, help="Share by which a sample may be slower than `--against`.")
+        float, typer.Option(min=0.0, help="Relative slowdown against `--against` to tolerate.")
     ] = 0.05
 
     @property
     def is_control(self) -> bool:
-        """Whether runs are kept for others, or compared with others: of eager, if none is named."""
+        """True if outputs are stored or compared; the compiler is then eager by default."""
         return self.reference is not None or self.against is not None
 
     def place(self, out: Path | None) -> Path:
@@ -196,14 +198,14 @@ def timeouts(settings: list[str]) -> dict[str, float]:
     Raises:
         RunError: A string does not have this form.
     """
-    found = {}
+    limits = {}
     for setting in settings:
         phase, _, text = setting.partition("=")
         try:
-            found[phase] = float(text)
+            limits[phase] = float(text)
         except ValueError as error:
             raise RunError(
                 f"`{setting}` is not a timeout. Write it as `phase=seconds`, for example "
                 "`compile=300`."
             ) from error
-    return found
+    return limits

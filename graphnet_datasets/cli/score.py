@@ -30,7 +30,7 @@ Penalty = Annotated[
     float | None,
     typer.Option("--p", help="Penalty of slow samples; 0.1, and 0 in upstream's variants."),
 ]
-FailureValue = Annotated[float, typer.Option("--b", help="What a failed sample counts for.")]
+FailureValue = Annotated[float, typer.Option("--b", help="Value of a failed sample.")]
 VariantName = Annotated[
     str, typer.Option("--variant", help="report, decidable, upstream or upstream-extended.")
 ]
@@ -39,13 +39,13 @@ CompilerName = Annotated[
 ]
 DuplicatesRule = Annotated[
     str,
-    typer.Option("--duplicates", help="Several runs of one sample: refuse, or keep the newest."),
+    typer.Option("--duplicates", help="Rule for several runs of a sample: refuse or newest."),
 ]
 
 
 @app.command(
     "score",
-    help="Print which compilers are right and how fast they are, from run records.",
+    help="Print the correctness and speed of compilers from run records.",
     epilog="Example: graphnet score runs --p 0 --by-task",
 )
 @with_groups
@@ -56,15 +56,15 @@ def score(
     variant: VariantName = "report",
     compiler: CompilerName = None,
     duplicates: DuplicatesRule = "refuse",
-    by_task: Annotated[bool, typer.Option("--by-task", help="Score each task too.")] = False,
+    by_task: Annotated[bool, typer.Option("--by-task", help="Also score each task.")] = False,
     by_subtask: Annotated[
-        bool, typer.Option("--by-subtask", help="Score each subtask too: detection, causal-lm, …")
+        bool, typer.Option("--by-subtask", help="Also score each subtask: detection, causal-lm, …")
     ] = False,
     by_sample: Annotated[
         bool, typer.Option("--by-sample", help="List each sample, the largest headroom first.")
     ] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="Print S(t) and ES(t) at every t, and their parts.")
+        bool, typer.Option("--full", help="Print S(t) and ES(t) at every t, and their components.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     *,
@@ -142,7 +142,7 @@ def _print_arms(
 def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
     """Return the run records at a path by arm, those of one compiler where it is named.
 
-    Where there is no such path, `graphnet` stands for the embedded records.
+    If no such path exists, `graphnet` refers to the embedded records.
 
     Raises:
         ScoreError: there are no records, or none of this compiler.
@@ -195,11 +195,11 @@ def filter_arms(arms: dict[str, pa.Table], selection: SelectionOptions) -> dict[
     else:
         described = describe_samples(selection.dataset, sorted(ids), sorted(columns))
         samples |= {row["id"]: row for row in described}
-    kept = [name for name, row in samples.items() if filters.keeps(row)]
-    if not kept:
-        known = [row for row in samples.values() if len(row) > 1]
-        hint = nearest_choices(filters, known, "samples")
-        lacking = len(samples) - len(known)
+    selected = [name for name, row in samples.items() if filters.keeps(row)]
+    if not selected:
+        full_rows = [row for row in samples.values() if len(row) > 1]
+        hint = nearest_choices(filters, full_rows, "samples")
+        lacking = len(samples) - len(full_rows)
         unknown = (
             f" `{selection.dataset}` lacks {counted(lacking, 'sample')} of the records; name "
             "their dataset with `--dataset`."
@@ -209,8 +209,8 @@ def filter_arms(arms: dict[str, pa.Table], selection: SelectionOptions) -> dict[
         raise ScoreError(
             f"No run record matches `{filters.describe(filters.active)}`. {hint}".rstrip() + unknown
         )
-    kept.sort(key=lambda name: (samples[name].get("num_ops") or 0, name))
-    chosen = frozenset(kept[: filters.limit])
+    selected.sort(key=lambda name: (samples[name].get("num_ops") or 0, name))
+    chosen = frozenset(selected[: filters.limit])
     parts = {name: of_samples(arm, chosen) for name, arm in arms.items()}
     return {name: part for name, part in parts.items() if part.num_rows}
 
@@ -223,10 +223,10 @@ def of_samples(runs: pa.Table, ids: frozenset[str]) -> pa.Table:
 
 
 def check_duplicates(duplicates: str) -> Any:
-    """Return what to do with several runs of a sample.
+    """Return the valid rule for several runs of a sample.
 
     Raises:
-        ScoreError: it is neither "refuse" nor "newest".
+        ScoreError: the rule is neither "refuse" nor "newest".
     """
     if duplicates not in ("refuse", "newest"):
         raise ScoreError(f"`--duplicates` is `{duplicates}`, but it must be `refuse` or `newest`.")
@@ -267,11 +267,11 @@ def _scorable(table: pa.Table, column: str, options: dict[str, Any]) -> list[tup
 
 @app.command(
     "import-log",
-    help="Turn a benchmark log of upstream GraphNet into run records.",
+    help="Convert a benchmark log of upstream GraphNet to run records.",
     epilog="Example: graphnet import-log benchmark.log --out runs",
 )
 def import_log(
-    log: Annotated[Path, typer.Argument(help="What `test_compiler` of upstream printed.")],
+    log: Annotated[Path, typer.Argument(help="The output of upstream's `test_compiler`.")],
     out: Annotated[Path, typer.Option("--out", help="A directory, or a file named *.parquet.")],
 ) -> None:
     from collections import Counter
@@ -292,7 +292,7 @@ def import_log(
 )
 def plot(
     runs: RunSets,
-    out: Annotated[Path, typer.Option("--out", help="Directory of the pictures.")],
+    out: Annotated[Path, typer.Option("--out", help="Output directory of the plots.")],
     p: Penalty = None,
     b: FailureValue = 0.1,
     variant: VariantName = "report",
@@ -320,11 +320,13 @@ def report(
     runs: RunSets,
     out: Annotated[
         Path,
-        typer.Option("--out", help="The directory of the site; with .html at its end, a page."),
+        typer.Option(
+            "--out", help="The directory of the site, or an .html file for a single page."
+        ),
     ],
     title: Annotated[str, typer.Option(help="Heading.")] = "Scores of tensor compilers",
     dataset: Annotated[
-        str, typer.Option(help="Where a site's pictures of graphs come from: a name or a path.")
+        str, typer.Option(help="Dataset of the graphs to draw in a site: a name or a path.")
     ] = "graphnet",
     pictures: Annotated[bool, typer.Option(help="Draw the graphs of a site's samples.")] = True,
     p: Penalty = None,

@@ -31,36 +31,37 @@ def select_samples(
         typer.Argument(help="Tasks, `all`, other configs, ids, or paths. Default: all."),
     ] = None,
     *,
-    count: Annotated[int, typer.Option(min=1, help="How many samples to choose.")] = COUNT,
+    count: Annotated[int, typer.Option(min=1, help="Number of samples to choose.")] = COUNT,
     cover: Annotated[
         str,
         typer.Option(
-            help="What they are to cover: some of operators, shapes, families, tasks, dtypes and "
-            "sources, with commas between."
+            help="Kinds to cover, separated by commas: operators, shapes, families, tasks, dtypes, "
+            "sources."
         ),
     ] = "operators,shapes,families",
     within: Annotated[
         list[str] | None,
-        typer.Option(help="Choose from this config, such as fusible (repeatable); as a name."),
+        typer.Option(help="Also choose from this config, such as fusible (repeatable)."),
     ] = None,
     predict: Annotated[
         Path | None,
         typer.Option(
-            help="Choose instead by run records: the samples whose S(t) is nearest to that of all."
+            help="Choose by run records: the samples whose S(t) is nearest to that of all samples."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the ids to this file, one a line. Default: print.")
+        Path | None, typer.Option(help="Write the ids to this file, one per line. Default: print.")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the ids with all figures as one JSON object.")
     ] = False,
     selection: SelectionOptions,
 ) -> None:
-    """Choose the samples that cover most of a dataset, or that predict the scores of all.
+    """Choose samples that cover most of a dataset, or that predict its scores.
 
-    The ids go to `--out`, one a line, or to standard output, with what they cover or predict on
-    standard error. Verbs that take names take such a file as `@FILE`: graphnet run @ids.txt.
+    The ids are written to `--out` or standard output, one per line, and their coverage or
+    prediction error to standard error. Commands accept such a file as `@FILE`: graphnet run
+    @ids.txt.
     """
     with new_output(out):
         if predict is not None:
@@ -71,7 +72,7 @@ def select_samples(
             from ..atomic import write_text
 
             out.parent.mkdir(parents=True, exist_ok=True)
-            write_text(out, "".join(f"{each}\n" for each in chosen.ids))
+            write_text(out, "".join(f"{sample_id}\n" for sample_id in chosen.ids))
         if as_json:
             echo(json.dumps(dataclasses.asdict(chosen), allow_nan=False, default=str))
             return
@@ -90,7 +91,7 @@ def _covering(count: int, kinds: str, selection: SelectionOptions, names: list[s
     if not chosen.ids:
         raise no_match(what, filters, dataset=selection.dataset)
     rows = chosen.stream(READ_COLUMNS, filters.limit)
-    return cover(rows, count, [each.strip() for each in kinds.split(",") if each.strip()])
+    return cover(rows, count, [kind.strip() for kind in kinds.split(",") if kind.strip()])
 
 
 def _predicting(runs: Path, count: int, selection: SelectionOptions, names: list[str]) -> Any:

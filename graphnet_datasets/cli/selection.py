@@ -26,7 +26,8 @@ class SelectionOptions(OptionGroup):
 
     dataset: Dataset = "graphnet"
     name: Annotated[
-        list[str] | None, typer.Option(help="Text in the id, in any case: resnet.", metavar="TEXT")
+        list[str] | None,
+        typer.Option(help="Substring of the id, ignoring case: resnet.", metavar="TEXT"),
     ] = None
     task: Annotated[
         list[str] | None, typer.Option(help="cv, nlp, audio, multimodal, scientific or other.")

@@ -25,29 +25,33 @@ def submit(
     ],
     clone: Annotated[Path, typer.Argument(help="A clone of the repository with the dataset.")],
     folder: Annotated[str, typer.Option(help="The dataset's directory in the clone.")] = ".",
-    config: Annotated[str | None, typer.Option(help="By default each sample's task.")] = None,
-    split: Annotated[str | None, typer.Option(help="By default that of its family.")] = None,
+    config: Annotated[
+        str | None, typer.Option(help="The config. Default: each sample's task.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split. Default: that of the sample's family.")
+    ] = None,
     branch: Annotated[
         str | None, typer.Option(help="The new branch; by default named after the content.")
     ] = None,
     summary: Annotated[
-        Path | None, typer.Option(help="A file for the text of the pull request.")
+        Path | None, typer.Option(help="A file for the description of the pull request.")
     ] = None,
     no_commit: Annotated[
-        bool, typer.Option("--no-commit", help="Write the files, and leave the commit to you.")
+        bool, typer.Option("--no-commit", help="Write the files without a commit.")
     ] = False,
     skip_validation: Annotated[
         str | None,
-        typer.Option(help="Add without checking, for this reason, which is recorded."),
+        typer.Option(help="Add without validation; the reason is recorded."),
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Name every item that was left out.")
+        bool, typer.Option("--verbose", help="List every item that was left out.")
     ] = False,
 ) -> None:
-    """Add graphs or records to a dataset in a clone, on a branch of their own, in one commit.
+    """Add graphs or records to a dataset in a Git clone, as one commit on a new branch.
 
-    What is there already is left out, and so is what fails a check (`graphnet validate`). Nothing
-    is sent anywhere: push the branch and open a pull request with the summary.
+    Rows that already exist, and graphs that fail a check (`graphnet validate`), are left out.
+    Nothing is uploaded: push the branch and open a pull request with the summary.
     """
     from ..atomic import write_text
     from ..hub import submit_rows, submit_samples

@@ -30,7 +30,7 @@ group = typer.Typer(
 app.add_typer(group, name="tc")
 
 File = Annotated[Path, typer.Argument(help="A file with definitions.")]
-Entry = Annotated[str | None, typer.Option(help="The definition, where the file has several.")]
+Entry = Annotated[str | None, typer.Option(help="The definition, if the file has several.")]
 Shapes = Annotated[
     list[str] | None,
     typer.Option("--shape", help="Sizes of an input, `A=128,32`; of a scalar, `a=` (repeatable)."),
@@ -45,12 +45,12 @@ Seed = Annotated[int, typer.Option(help="Seed of the random inputs.")]
 
 @group.command("check", epilog="Example: graphnet tc check examples/tc/tmm.tc")
 def check_file(file: File) -> None:
-    """Read definitions, report the first error with its place, and list what there is."""
+    """Parse definitions, report the first error with its location, and list the functions."""
     definition = _define(file)
     for name in definition.names:
         checked = definition.checked(name)
-        inputs = ", ".join(f"{each.type} {each.name}" for each in checked.parameters)
-        outputs = ", ".join(f"{each.type} {each.name}" for each in checked.outputs)
+        inputs = ", ".join(f"{parameter.type} {parameter.name}" for parameter in checked.parameters)
+        outputs = ", ".join(f"{parameter.type} {parameter.name}" for parameter in checked.outputs)
         echo(f"{name}({inputs}) -> ({outputs}): {len(checked.statements)} statements")
 
 
@@ -61,16 +61,16 @@ def infer_ranges(
     shape: Shapes = None,
     constant: Constants = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail where a precondition cannot be proven.")
+        bool, typer.Option("--strict", help="Fail if a precondition cannot be proven.")
     ] = False,
 ) -> None:
-    """Print the ranges of all indices, the shapes of all outputs and what is not checked."""
+    """Print the ranges of all indices, the shapes of all outputs, and the unchecked conditions."""
     definition, name = _chosen(file, entry)
     values = constants_of(constant)
     shapes = shapes_of(definition, name, shape, values)
     with _quiet():
-        found = definition.infer(name, *shapes, constants=values, strict=strict)
-    echo(str(found))
+        inferred = definition.infer(name, *shapes, constants=values, strict=strict)
+    echo(str(inferred))
 
 
 @group.command("interpret", epilog="Example: graphnet tc interpret mm.tc --input A=a.npy --out .")
@@ -117,15 +117,13 @@ def compile_file(
     preset: Preset = "default",
     emit: Annotated[
         str,
-        typer.Option(
-            help="What to print: c, cuda, schedule, the schedule as loops or svg, or nothing."
-        ),
+        typer.Option(help="Output: c, cuda, schedule, loops, svg or nothing."),
     ] = "c",
 ) -> None:
     """Compile a definition for the given sizes and print the generated code or its schedule."""
     if emit not in (*_EMITTED, "nothing"):
-        known = f"it is {', '.join(_EMITTED)} or nothing"
-        raise typer.BadParameter(known, param_hint="--emit")
+        accepted = f"Expected {', '.join(_EMITTED)} or nothing, got `{emit}`."
+        raise typer.BadParameter(accepted, param_hint="--emit")
     definition, name = _chosen(file, entry)
     kernel, _ = _compiled(definition, name, shape, constant, preset, 0)
     if emit in _EMITTED:
@@ -143,7 +141,7 @@ def bench_file(
     constant: Constants = None,
     preset: Preset = "default",
     cache: Annotated[
-        Path | None, typer.Option(help="Take tuned options out of this file if it has some.")
+        Path | None, typer.Option(help="Use tuned options of this file, if any.")
     ] = None,
     runs: Annotated[int, typer.Option(min=1, help="Timed runs.")] = 20,
     seed: Seed = 0,
@@ -157,8 +155,8 @@ def bench_file(
         truth = definition.interpret(
             name, *arrays, constants=constants_of(constant), float64=True, check_bounds=True
         )
-    found = kernel(*arrays)
-    sides = [each if isinstance(each, tuple) else (each,) for each in (found, truth)]
+    outputs = kernel(*arrays)
+    sides = [side if isinstance(side, tuple) else (side,) for side in (outputs, truth)]
     error = 0.0
     for mine, exact in zip(*sides, strict=True):
         scale = float(np.abs(exact).max(initial=0)) or 1.0
@@ -181,11 +179,11 @@ def tune_file(
     entry: Entry = None,
     shape: Shapes = None,
     constant: Constants = None,
-    population: Annotated[int, typer.Option(min=1, help="Candidates of a generation.")] = 12,
+    population: Annotated[int, typer.Option(min=1, help="Candidates per generation.")] = 12,
     generations: Annotated[int, typer.Option(min=1, help="Generations.")] = 4,
-    budget: Annotated[float | None, typer.Option(help="Seconds after which it ends.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Time limit in seconds.")] = None,
     log: Annotated[
-        Path | None, typer.Option(help="Candidates are noted here; an interrupted search goes on.")
+        Path | None, typer.Option(help="Journal of candidates; an interrupted search continues.")
     ] = None,
     seed: Seed = 0,
 ) -> None:
@@ -210,7 +208,7 @@ def tune_file(
         )
 
     parameters = parameters_of(definition, name)
-    passed = [values.get(each.name, arrays.get(each.name)) for each in parameters]
+    passed = [values.get(parameter.name, arrays.get(parameter.name)) for parameter in parameters]
     with _quiet(), new_output(cache, log):
         options = definition.autotune(
             name, *passed, config=config, cache=cache, log=log, progress=show
@@ -234,9 +232,9 @@ def list_cache(
     from ..tensor_comprehensions.cache import TuningCache
 
     with new_output(path):
-        for each in source or ():
-            count = TuningCache(path).merge_dataset(each)
-            echo(f"{count} rows of {each}", err=True)
+        for record in source or ():
+            count = TuningCache(path).merge_dataset(record)
+            echo(f"{count} rows of {record}", err=True)
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file `{path}`.")
     rows = TuningCache(path).table().to_pylist()
@@ -255,9 +253,9 @@ def list_cache(
 @group.command("from-graph", epilog="Example: graphnet tc from-graph torch/resnet-20-cifar")
 def from_graph(
     what: Annotated[str, typer.Argument(help="A sample's id, or a path with one sample.")],
-    dataset: Annotated[str, typer.Option(help="Where ids are looked up.")] = "graphnet",
+    dataset: Annotated[str, typer.Option(help="Dataset of the ids.")] = "graphnet",
     reasons: Annotated[
-        bool, typer.Option("--reasons", help="Also say why operators are left to eager.")
+        bool, typer.Option("--reasons", help="Also print why operators are left to eager.")
     ] = False,
 ) -> None:
     """Print the definitions that the compiler `tc` makes of a graph."""

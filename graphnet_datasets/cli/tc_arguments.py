@@ -10,35 +10,35 @@ if TYPE_CHECKING:
     from ..tensor_comprehensions import Definition
 
 
-def pairs_of(given: list[str] | None) -> dict[str, str]:
+def pairs_of(arguments: list[str] | None) -> dict[str, str]:
     """Parse `NAME=VALUE` arguments to a mapping."""
-    found = {}
-    for each in given or ():
-        name, sign, value = each.partition("=")
+    pairs = {}
+    for argument in arguments or ():
+        name, sign, value = argument.partition("=")
         if not sign or not name:
-            raise KernelInputError(f"`{each}` is not written as NAME=VALUE.")
-        found[name] = value
-    return found
+            raise KernelInputError(f"`{argument}` is not written as NAME=VALUE.")
+        pairs[name] = value
+    return pairs
 
 
 def _integers(name: str, text: str) -> list[int]:
     try:
-        return [int(each) for each in text.split(",") if each.strip()]
+        return [int(number) for number in text.split(",") if number.strip()]
     except ValueError as error:
         raise KernelInputError(
             f"`{name}={text}` holds something that is not an integer."
         ) from error
 
 
-def constants_of(given: list[str] | None) -> dict[str, int]:
+def constants_of(arguments: list[str] | None) -> dict[str, int]:
     """Parse `NAME=INTEGER` arguments to a mapping."""
-    found = {}
-    for name, text in pairs_of(given).items():
+    constants = {}
+    for name, text in pairs_of(arguments).items():
         values = _integers(name, text)
         if len(values) != 1:
             raise KernelInputError(f"The constant `{name}` needs one integer, as in `{name}=2`.")
-        found[name] = values[0]
-    return found
+        constants[name] = values[0]
+    return constants
 
 
 def parameters_of(definition: Definition, name: str) -> list[Any]:
@@ -47,16 +47,16 @@ def parameters_of(definition: Definition, name: str) -> list[Any]:
 
 
 def shapes_of(
-    definition: Definition, name: str, given: list[str] | None, constants: dict[str, int]
+    definition: Definition, name: str, arguments: list[str] | None, constants: dict[str, int]
 ) -> list[list[int]]:
     """Return the shapes in the order of the inputs."""
-    pairs = {key: _integers(key, text) for key, text in pairs_of(given).items()}
+    pairs = {key: _integers(key, text) for key, text in pairs_of(arguments).items()}
     shapes = []
     for parameter in parameters_of(definition, name):
         if parameter.name in constants:
             continue
         if parameter.name not in pairs and parameter.dimensions:
-            sizes = ",".join(str(each) for each in parameter.dimensions)
+            sizes = ",".join(str(dimension) for dimension in parameter.dimensions)
             raise KernelInputError(
                 f"The sizes of `{parameter.name}` are missing. Pass --shape "
                 f"{parameter.name}={sizes} with numbers."
@@ -74,14 +74,18 @@ def random_arrays(
     import numpy as np
 
     generator = np.random.default_rng(seed)
-    left = [each for each in parameters_of(definition, name) if each.name not in constants]
+    left = [
+        parameter
+        for parameter in parameters_of(definition, name)
+        if parameter.name not in constants
+    ]
     smallest = min((n for shape in shapes for n in shape), default=1)
     arrays = {}
     for parameter, shape in zip(left, shapes, strict=True):
         dtype = "float32" if parameter.type.name == "bfloat16" else parameter.type.name
         below = 2 if parameter.type.is_bool else max(1, min(smallest, 100))
-        made: Any = generator.standard_normal(shape)
+        array: Any = generator.standard_normal(shape)
         if not parameter.type.is_float:
-            made = generator.integers(0, below, shape)
-        arrays[parameter.name] = np.asarray(made).astype(dtype)
+            array = generator.integers(0, below, shape)
+        arrays[parameter.name] = np.asarray(array).astype(dtype)
     return arrays

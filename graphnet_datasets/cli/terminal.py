@@ -20,7 +20,7 @@ _LEAST_PROSE = 24
 
 
 def echo(text: object = "", *, err: bool = False, colour: str | None = None) -> None:
-    """Print a text and a line end; its control characters are escaped.
+    """Print a line with escaped control characters.
 
     `colour` is a name of `click.style`. It has no effect without a terminal, or if the environment
     sets `NO_COLOR`.
@@ -41,13 +41,13 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
     Prose is folded beside the other columns, and on a narrow terminal below them.
     """
-    cells = [[printable_line(each) for each in row] for row in (heads, *rows)]
+    cells = [[printable_line(cell) for cell in row] for row in (heads, *rows)]
     *widths, longest = (max(map(len, column)) for column in zip(*cells, strict=True))
     start = sum(widths) + len(GAP) * len(widths)
     room = width() - start
     is_beside = room >= min(longest, _LEAST_PROSE)
     for number, (*words, prose) in enumerate(cells):
-        line = "".join(word.ljust(each) + GAP for word, each in zip(words, widths, strict=True))
+        line = "".join(word.ljust(width) + GAP for word, width in zip(words, widths, strict=True))
         indent = " " * start if is_beside else GAP * 2
         folded = textwrap.wrap(
             prose,
@@ -60,5 +60,5 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         else:
             echo(line.rstrip())
             folded = folded if number else []  # the head of the prose would say little below
-        for each in folded:
-            echo(f"{indent}{each}")
+        for row in folded:
+            echo(f"{indent}{row}")

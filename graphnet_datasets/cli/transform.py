@@ -24,9 +24,9 @@ app = typer.Typer()
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransformOptions(OptionGroup):
-    """What is made of each sample."""
+    """Transforms of each sample."""
 
-    title: ClassVar[str] = "What to make of each sample (several: in this order)"
+    title: ClassVar[str] = "Transforms (several are applied in this order)"
 
     cast: Annotated[
         str | None,
@@ -42,10 +42,10 @@ class TransformOptions(OptionGroup):
     ] = False
     sizes: Annotated[
         int | None,
-        typer.Option(help="The graph at so many sizes, from small to large.", metavar="COUNT"),
+        typer.Option(help="The graph at this many sizes, from small to large.", metavar="COUNT"),
     ] = None
     sizes_memory_gb: Annotated[
-        float, typer.Option(help="GiB that inputs and live values take at the largest size.")
+        float, typer.Option(help="Memory of inputs and live values at the largest size, in GiB.")
     ] = 1.0
     backward: Annotated[
         str | None,
@@ -55,25 +55,25 @@ class TransformOptions(OptionGroup):
         str, typer.Option(help="Gradients of auto, parameters or all (data inputs as well).")
     ] = "auto"
     partition: Annotated[
-        str, typer.Option(help="How forward and backward are told apart: default or min_cut.")
+        str, typer.Option(help="Partition into forward and backward: default or min_cut.")
     ] = "default"
     check: Annotated[
         bool,
         typer.Option(
-            help="Run what is cast, differentiated or at other sizes once, and refuse what fails."
+            help="Run cast, differentiated and resized graphs once, and reject failing graphs."
         ),
     ] = True
     emulate: Annotated[
         bool,
         typer.Option(
             "--emulate",
-            help="Check a cast graph in float32, rounded, where the CPU has no kernel for it.",
+            help="Check a cast graph in rounded float32 if the CPU lacks a kernel.",
         ),
     ] = False
     parts: Annotated[
         list[str] | None,
         typer.Option(
-            help="Its different parts: sole_op, fusible or typical (repeatable).", metavar="CONFIG"
+            help="Its distinct parts: sole_op, fusible or typical (repeatable).", metavar="CONFIG"
         ),
     ] = None
     method: Annotated[
@@ -106,7 +106,9 @@ class TransformOptions(OptionGroup):
             options = {"kind": self.backward, "of": self.of, "partition": self.partition}
             steps.append(Step("backward", {**options, "check": self.check}))
         if self.method and len(self.parts or ()) != 1:
-            raise TransformError("`--method` says how `--parts` are found. Give one of that too.")
+            raise TransformError(
+                "`--method` applies to `--parts`. Pass exactly one `--parts` with it."
+            )
         steps += [
             Step("parts", {"config": config, "method": method})
             for config in self.parts or ()
@@ -133,22 +135,22 @@ def transform(
     *,
     out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+        int | None, typer.Option(min=1, help="Parallel processes. Default: one per processor.")
     ] = None,
     executor: Annotated[
-        str, typer.Option(help="local, or ray: a cluster whose nodes all see --out.")
+        str, typer.Option(help="local, or ray: a cluster whose nodes share --out.")
     ] = "local",
     max_input_gb: Annotated[
-        float, typer.Option(help="Run no graph whose inputs take more than this many GiB.")
+        float, typer.Option(help="Do not run graphs with more GiB of inputs.")
     ] = 2.0,
     max_gflop: Annotated[
-        float | None, typer.Option(help="Run no graph that computes more than this many GFLOP.")
+        float | None, typer.Option(help="Do not run graphs with more GFLOP.")
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds for one graph, then it is given up.")
+        float, typer.Option(min=0.1, help="Time limit of a graph in seconds.")
     ] = 900.0,
     memory_limit: Annotated[
-        float, typer.Option(min=0.1, help="GiB for one graph, then it is given up.")
+        float, typer.Option(min=0.1, help="Memory limit of a graph in GiB.")
     ] = 12.0,
     wanted: TransformOptions,
     selection: SelectionOptions,
@@ -182,7 +184,7 @@ def transform(
             limits=limits,
             on_progress=count,
         )
-    failures = [f"{each.id}: {each.refused[0].message}" for each in done.refused]
+    failures = [f"{refusal.id}: {refusal.refused[0].message}" for refusal in done.refused]
     earlier = counted(done.num_resumed, "graph was", "graphs were") + " transformed"
     show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
     if done.out is None:

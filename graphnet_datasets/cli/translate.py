@@ -37,15 +37,18 @@ def translate(
     ],
     to: Annotated[str, typer.Option(help="The framework to translate to: paddle.")] = "paddle",
     is_checked: Annotated[
-        bool, typer.Option("--check", help="Run both and keep only what agrees at --tolerance.")
+        bool,
+        typer.Option("--check", help="Run both and keep only samples that agree at --tolerance."),
     ] = False,
-    tolerance: Annotated[float, typer.Option(help="The t at which --check asks to agree.")] = -5.0,
+    tolerance: Annotated[
+        float, typer.Option(help="The t at which --check compares outputs.")
+    ] = -5.0,
     selection: SelectionOptions,
 ) -> None:
-    """Translate samples of torch to paddle, operator by operator.
+    """Translate torch samples to paddle, operator by operator.
 
-    What cannot be translated is named with the operator that has no rule. It exits 0 where every
-    sample was written, 3 where some were not and 1 where none was.
+    A sample that cannot be translated is reported with the operator that has no rule. Exits with 0
+    if every sample was written, with 3 if some were not, and with 1 if none was.
     """
     from ..benchmark.judging.equivalence import Comparer
     from ..sample import Sample
@@ -53,7 +56,7 @@ def translate(
     from ..transforms import translate as translate_sample
 
     if to != "paddle":
-        raise typer.BadParameter("it is `paddle`", param_hint="--to")
+        raise typer.BadParameter(f"Expected `paddle`, got `{to}`.", param_hint="--to")
     if out.exists() and (out.suffix == ".parquet" or any(out.iterdir())):
         raise DatasetExistsError(f"`{out}` exists already. Choose another path for --out.")
     rows = require_rows(names, selection.filters(), dataset=selection.dataset, framework="torch")
@@ -67,12 +70,12 @@ def translate(
                 echo(str(error), err=True)
                 continue
             if is_checked:
-                found = comparer.compare(sample, translated)
-                if found.min_t is None or found.min_t > tolerance:
-                    reason = found.reason or f"it agrees only at t = {found.min_t:.2f}"
+                comparison = comparer.compare(sample, translated)
+                if comparison.min_t is None or comparison.min_t > tolerance:
+                    reason = comparison.reason or f"it agrees only at t = {comparison.min_t:.2f}"
                     echo(f"{sample.id}: {reason}", err=True)
                     continue
-                echo(f"{sample.id} agrees at t = {found.min_t:.2f}")
+                echo(f"{sample.id} agrees at t = {comparison.min_t:.2f}")
             done.append(translated)
         if done:
             _write(done, out)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 Threads = Annotated[
-    int, typer.Option(min=1, help="Threads of the generated code; they belong to the target.")
+    int, typer.Option(min=1, help="Threads of the generated code, part of the target.")
 ]
 
 
@@ -33,10 +33,10 @@ def tasks(
     ],
     *,
     out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
-    mcpu: Annotated[str, typer.Option(help="The processor, as LLVM names it.")] = "native",
+    mcpu: Annotated[str, typer.Option(help="The LLVM name of the processor.")] = "native",
     threads: Threads = 1,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes at a time. Default: one a processor.")
+        int | None, typer.Option(min=1, help="Parallel processes. Default: one per processor.")
     ] = None,
     selection: SelectionOptions,
 ) -> None:
@@ -63,7 +63,7 @@ def tasks(
             jobs=jobs,
             on_progress=count,
         )
-    failures = [f"{each.id}: {each.message or each.reason}" for each in done.refused]
+    failures = [f"{refusal.id}: {refusal.message or refusal.reason}" for refusal in done.refused]
     show_account(failures, done.report_path, _earlier(done.num_resumed), done.summary())
     if done.out is None:
         raise typer.Exit(1)
@@ -87,14 +87,15 @@ def tune(
         typer.Option(help="random, ansor, gptune, bolt … With --replay repeatable."),
     ] = None,
     allocator: Annotated[
-        str, typer.Option(help="round-robin, gradient or dynatune: who gets the next trials.")
+        str, typer.Option(help="round-robin, gradient or dynatune: how the trial budget is shared.")
     ] = "gradient",
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the tuner, name=value (repeatable).")
     ] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Trials of a task, on average.")] = 64,
+    trials: Annotated[int, typer.Option(min=1, help="Average number of trials per task.")] = 64,
     budget_s: Annotated[
-        float | None, typer.Option(min=1.0, help="Seconds for all of it; then it is written.")
+        float | None,
+        typer.Option(min=1.0, help="Total time limit in seconds; the records so far are written."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the tuner and of the allocator.")] = 0,
     op_family: Annotated[
@@ -107,16 +108,18 @@ def tune(
         int | None, typer.Option(help="Only tasks of at most this many FLOPs.")
     ] = None,
     max_tasks: Annotated[
-        int | None, typer.Option(min=1, help="At most so many tasks, shared by their families.")
+        int | None,
+        typer.Option(min=1, help="At most this many tasks, divided among their families."),
     ] = None,
-    repeat: Annotated[int, typer.Option(min=2, help="Repetitions of a candidate.")] = 6,
-    min_repeat_ms: Annotated[int, typer.Option(min=0, help="Least length of each.")] = 10,
+    repeat: Annotated[int, typer.Option(min=2, help="Repetitions per candidate.")] = 6,
+    min_repeat_ms: Annotated[int, typer.Option(min=0, help="Minimum length of a repetition.")] = 10,
     threads: Threads = 1,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Candidates at a time; above 1 they disturb each other.")
+        int, typer.Option(min=1, help="Parallel candidates; more than 1 disturb each other.")
     ] = 1,
     replay: Annotated[
-        Path | None, typer.Option(help="A dataset of records: compare tuners on it, run nothing.")
+        Path | None,
+        typer.Option(help="Compare tuners on a dataset of records, without running candidates."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each tuner in a replay.")] = 5,
     report: Annotated[
@@ -125,7 +128,7 @@ def tune(
     trust_remote_code: Annotated[
         bool,
         typer.Option(
-            "--trust-remote-code", help="Build tasks that the verifier refuses; read them first."
+            "--trust-remote-code", help="Build tasks that the verifier rejects; review them first."
         ),
     ] = False,
     as_json: Annotated[
@@ -143,9 +146,11 @@ def tune(
         _compare(replay, tuner, allocator, trials, seeds, option, report, as_json=as_json)
         return
     if not names or out is None:
-        raise typer.BadParameter("name samples and --out, or a dataset of records with --replay")
+        raise typer.BadParameter("Pass samples and --out, or a dataset of records with --replay.")
     if tuner is not None and len(tuner) > 1:
-        raise typer.BadParameter("several tuners are compared with --replay", param_hint="--tuner")
+        raise typer.BadParameter(
+            "Pass a single tuner. Only --replay compares several.", param_hint="--tuner"
+        )
     from ..compilers import parse_options
     from ..tuning.measure import TimingPlan
     from ..tuning.running import TaskChoice, tune_samples
@@ -188,10 +193,11 @@ def tune(
 def describe(progress: Progress) -> str:
     """Return the line of a trial."""
     row = progress.row
-    found = f"{row.latency_ms:.4f} ms" if row.is_ok else f"{row.status}: {row.error[:80]}"
+    result = f"{row.latency_ms:.4f} ms" if row.is_ok else f"{row.status}: {row.error[:80]}"
     best = "-" if math.isinf(progress.best_ms) else f"{progress.best_ms:.4f} ms"
     return (
-        f"{progress.trials}/{progress.max_trials} {progress.task.task_name}: {found}, best {best}, "
+        f"{progress.trials}/{progress.max_trials} {progress.task.task_name}: {result}, "
+        f"best {best}, "
         f"{progress.failures} failed, {progress.seconds:.0f} s, "
         f"{progress.seconds_left / 60:.0f} min left"
     )
@@ -214,10 +220,10 @@ def _compare(
     from ..tuning.records import read_records
 
     with new_output(report):
-        found = read_records(replay)
-        if found.skipped:
-            echo(found.skipped_text, err=True)
-        pool: Any = Pool(found.tasks.values(), found.measurements)
+        records = read_records(replay)
+        if records.skipped:
+            echo(records.skipped_text, err=True)
+        pool: Any = Pool(records.tasks.values(), records.measurements)
         with show_count("Replaying", "runs") as count:
             board = replay_tuners(
                 pool,

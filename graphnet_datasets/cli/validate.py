@@ -1,4 +1,4 @@
-"""`graphnet validate`: check samples, and say what is wrong with which."""
+"""`graphnet validate`: check samples and report their problems."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def validate(
     ],
     *,
     only: Annotated[
-        list[str] | None, typer.Option("--check", help="Make only this check (repeatable).")
+        list[str] | None, typer.Option("--check", help="Run only this check (repeatable).")
     ] = None,
     memory_limit: Annotated[
-        float, typer.Option(help="Gigabytes that one sample may take; larger ones are skipped.")
+        float, typer.Option(help="Memory limit of a sample in GB; larger samples are skipped.")
     ] = 8.0,
-    timeout: Annotated[float, typer.Option(help="Seconds that one check may take.")] = 300.0,
+    timeout: Annotated[float, typer.Option(help="Time limit of a check in seconds.")] = 300.0,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the graphs with what was found: a Parquet file, or a dataset directory in "
-            "which those that fail are in the config `excluded`."
+            help="Write the graphs with their outcomes to a Parquet file, or to a dataset "
+            "directory with failed graphs in the config `excluded`."
         ),
     ] = None,
     trust_remote_code: Annotated[
         bool,
         typer.Option(
-            "--trust-remote-code", help="Let the source of custom operators run; read it first."
+            "--trust-remote-code", help="Execute the source of custom operators; review it first."
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per sample.")] = False,
@@ -64,7 +64,9 @@ def validate(
     checks = tuple(only or CHECKS)
     for name in checks:
         if name not in CHECKS:
-            raise typer.BadParameter(f"it is one of {', '.join(CHECKS)}", param_hint="--check")
+            raise typer.BadParameter(
+                f"Expected one of {', '.join(CHECKS)}, got `{name}`.", param_hint="--check"
+            )
     validations: list[Validation] = []
     with Validator(
         memory_limit_bytes=round(memory_limit * 1e9),
@@ -93,9 +95,9 @@ def validate(
         print_table(
             ("id", "check", "outcome", "reason"),
             [
-                (each.sample_id, result.check, result.outcome, result.reason)
-                for each in validations
-                for result in each.results
+                (validation.sample_id, result.check, result.outcome, result.reason)
+                for validation in validations
+                for result in validation.results
             ],
         )
         written = f"; written to `{out}`" if out is not None else ""
@@ -133,7 +135,7 @@ def _counted_off(rows: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     return tqdm(rows, desc="Validating", unit="sample")
 
 
-def is_likely_torch(what: Sequence[str], frameworks: Sequence[str]) -> bool:
+def is_likely_torch(sources: Sequence[str], frameworks: Sequence[str]) -> bool:
     """Guess whether samples of torch are asked for; a wrong guess costs time alone.
 
     >>> is_likely_torch(["torchvision/resnet18"], []), is_likely_torch(["cv"], ["paddle"])
@@ -143,7 +145,7 @@ def is_likely_torch(what: Sequence[str], frameworks: Sequence[str]) -> bool:
     """
     if frameworks:
         return "torch" in frameworks
-    return not all(each.startswith("paddle") for each in what)
+    return not all(source.startswith("paddle") for source in sources)
 
 
 def _write(rows: list[dict[str, Any]], out: Path) -> None:

@@ -70,8 +70,8 @@ class Finished:
         if self.is_success:
             return ""
         error = self.outcome.error or {}
-        said = error.get("message", "") or self.outcome.log[-300:].strip()
-        words = f"{self.outcome.ending} in {self.outcome.phase}: {error.get('type', '')} {said}"
+        message = error.get("message", "") or self.outcome.log[-300:].strip()
+        words = f"{self.outcome.ending} in {self.outcome.phase}: {error.get('type', '')} {message}"
         return " ".join(words.split())
 
 

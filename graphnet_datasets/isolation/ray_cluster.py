@@ -52,12 +52,12 @@ def connect(ray: Any) -> bool:
 def lost_outcome(phase: str, message: str, error: Exception) -> Outcome:
     """Return the outcome of a job whose worker was lost, which contains only Ray's error."""
     lines = str(error).strip().splitlines()
-    said = lines[0] if lines else type(error).__name__
+    reason = lines[0] if lines else type(error).__name__
     return Outcome(
         ending=Ending.CRASH,
         phase=phase,
         messages=[],
-        error={"type": "WorkerLost", "message": f"{message} ({said})."},
+        error={"type": "WorkerLost", "message": f"{message} ({reason})."},
         exit_code=None,
         log="",
         num_log_bytes=0,

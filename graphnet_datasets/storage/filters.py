@@ -231,10 +231,10 @@ def _describe_choice(
     condition = _CONDITIONS[name]
     cells = [row.get(condition.column) for row in rows]
     if condition.is_bound:
-        known = [cell for cell in cells if cell is not None]
-        if not known:
+        known_cells = [cell for cell in cells if cell is not None]
+        if not known_cells:
             return f"{sentence}, where `{condition.column}` is unknown."
-        nearest = max(known) if name.startswith("min_") else min(known)
+        nearest = max(known_cells) if name.startswith("min_") else min(known_cells)
         return f"{sentence}; the nearest is `{option_of(name)} {nearest}`."
     counts = collections.Counter(
         value for cell in cells for value in (cell if isinstance(cell, list) else [cell]) if value

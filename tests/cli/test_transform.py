@@ -29,7 +29,10 @@ def root(tmp_path: Path) -> Path:
         (["--cast", "int8"], "`dtype` of the transform `cast` is 'int8'. Choose one of bfloat16"),
         (["--autocast", "float64"], "`dtype` of the transform `autocast` is 'float64'."),
         (["--parts", "cv"], "`config` of the transform `parts` is 'cv'. Choose one of sole_op"),
-        (["--method", "rules"], "`--method` says how `--parts` are found. Give one of that too."),
+        (
+            ["--method", "rules"],
+            "`--method` applies to `--parts`. Pass exactly one `--parts` with it.",
+        ),
         (["--parts", "typical", "--method", "rules"], "Parts for `typical` cannot be found"),
         (["--parts", "typical", "--cast", "float16"], "depend on all graphs, so they"),
         (["--cast", "float16", "--executor", "slurm"], "There is no executor `slurm`."),

@@ -71,4 +71,4 @@ def test_another_framework_is_a_wrong_option(tmp_path: Path, both: str) -> None:
     arguments = ["translate", both, "--to", "jax", "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
-    assert "it is `paddle`" in result.stderr
+    assert "Expected `paddle`" in result.stderr

@@ -168,20 +168,22 @@ def read_times_alone(outcome: Outcome) -> EagerAlone:
     )
 
 
-def read_candidate(outcome: Outcome, asked: CandidateCompiler, device: str) -> CandidateCompiler:
+def read_candidate(
+    outcome: Outcome, requested: CandidateCompiler, device: str
+) -> CandidateCompiler:
     """Return the compiler that a worker has inspected, with all its options.
 
     Raises:
         CompilerError: the compiler or option does not exist, or the compiler cannot run here.
         RunError: the device cannot be used.
     """
-    compiler = asked.compiler
+    compiler = requested.compiler
     if outcome.ending is not Ending.FINISHED:
         error = outcome.error or {"type": "", "message": ""}
         kind = error["type"].rpartition(".")[2]
-        for known in COMPILER_ERRORS:
-            if kind == known.__name__:
-                raise known(error["message"])
+        for error_class in COMPILER_ERRORS:
+            if kind == error_class.__name__:
+                raise error_class(error["message"])
         raise CompilerError(
             f"The compiler `{compiler}` cannot be loaded ({outcome.ending}): "
             f"{error['type']}: {error['message']}"
@@ -195,7 +197,7 @@ def read_candidate(outcome: Outcome, asked: CandidateCompiler, device: str) -> C
         )
     return CandidateCompiler(
         compiler,
-        asked.framework,
+        requested.framework,
         dict(messages["options"]),
         str(messages["version"]),
         str(messages["source"]),

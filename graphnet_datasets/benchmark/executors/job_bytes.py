@@ -50,8 +50,8 @@ def unpack_job(data: bytes) -> SampleJob:
         table = reader.read_all()
     (row,) = table.to_pylist()
     candidates = [
-        (each.pop("run_id"), CandidateCompiler(**each))
-        for each in json.loads((table.schema.metadata or {})[_CANDIDATES])
+        (candidate.pop("run_id"), CandidateCompiler(**candidate))
+        for candidate in json.loads((table.schema.metadata or {})[_CANDIDATES])
     ]
     return SampleJob(sample_from_row(row), row, candidates)
 
@@ -59,8 +59,8 @@ def unpack_job(data: bytes) -> SampleJob:
 def pack_results(results: Sequence[Result]) -> bytes:
     """Return the results of a job as one Arrow table."""
     table = rows_to_table([result.record for result in results])
-    table = table.append_column("log", pa.array([each.log for each in results], pa.string()))
-    outputs = pa.array([each.outputs for each in results], pa.large_binary())
+    table = table.append_column("log", pa.array([result.log for result in results], pa.string()))
+    outputs = pa.array([result.outputs for result in results], pa.large_binary())
     return _to_bytes(table.append_column("outputs_file", outputs))
 
 
@@ -74,11 +74,11 @@ def unpack_results(data: Any, expected: Mapping[str, str]) -> list[Result]:
     """
     try:
         if not isinstance(data, bytes):
-            raise TypeError("no bytes")
+            raise TypeError(f"Expected bytes, got a `{type(data).__name__}`")
         with pa.ipc.open_stream(data) as reader:
             table = reader.read_all()
         if table.schema.names != _RESULT_SCHEMA.names:
-            raise TypeError("other columns than those of the runs")
+            raise TypeError("The columns are not those of run records")
         rows = table.cast(_RESULT_SCHEMA.with_metadata(table.schema.metadata)).to_pylist()
     except (pa.ArrowException, TypeError, ValueError, OSError) as error:
         raise RunError(f"A worker did not answer with run records ({error}).") from error

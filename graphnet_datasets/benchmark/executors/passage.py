@@ -60,7 +60,7 @@ class Passage:
                 lane.gate.end_timed(lane)
             if self._is_idle:
                 lane.gate.begin_work(lane)
-        outcome.pauses = [each for each in lane.pauses if each[1] > began_s]
+        outcome.pauses = [pause for pause in lane.pauses if pause[1] > began_s]
         return outcome
 
     def _be_idle(self, lane: Lane) -> None:

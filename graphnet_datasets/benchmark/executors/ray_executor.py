@@ -104,11 +104,11 @@ class RayExecutor:
                 compiler, framework, json.dumps(dict(options))
             )
         )
-        found = json.loads(answer)
-        if "error" in found:
+        fields = json.loads(answer)
+        if "error" in fields:
             kinds = {kind.__name__: kind for kind in COMPILER_ERRORS}
-            raise kinds.get(found["error"], RunError)(found["message"])
-        return CandidateCompiler(**found)
+            raise kinds.get(fields["error"], RunError)(fields["message"])
+        return CandidateCompiler(**fields)
 
     def run(self, jobs: Iterable[SampleJob]) -> Iterator[tuple[SampleJob, list[Record]]]:
         """Yield a job with each of its records as it arrives.
@@ -151,11 +151,11 @@ class RayExecutor:
                 else:
                     yield job, self._lost(job, worker, error, attempt)
             else:
-                taken = self._take(job, answer, attempt)
-                done = {record["run_id"] for record in taken}
-                left = [each for each in job.candidates if each[0] not in done]
+                results = self._take(job, answer, attempt)
+                done = {record["run_id"] for record in results}
+                left = [candidate for candidate in job.candidates if candidate[0] not in done]
                 busy[records] = (worker, dataclasses.replace(job, candidates=left), attempt)
-                yield job, taken
+                yield job, results
 
     def close(self) -> None:
         """End all workers, and the cluster if it was started here."""
@@ -253,25 +253,25 @@ class RayExecutor:
             ).remote(self._device, self._settings, self._compilers, self._outputs is not None)
             actor_of[actor.describe.remote()] = place, actor
         ready, late = ray.wait(list(actor_of), num_returns=len(actor_of), timeout=START_TIMEOUT_S)
-        for each in late:
-            place, actor = actor_of[each]
+        for reference in late:
+            place, actor = actor_of[reference]
             _log.warning("A device of the node %s is held by other work.", place.address)
             ray.kill(actor)
         workers = []
-        for each in ready:
-            place, actor = actor_of[each]
+        for reference in ready:
+            place, actor = actor_of[reference]
             try:
-                found = json.loads(ray.get(each))
+                fields = json.loads(ray.get(reference))
             except ray.exceptions.RayActorError as error:
                 _log.warning("No worker could be started on %s: %s", place.address, error)
                 continue
-            if found["version"] != __version__:
+            if fields["version"] != __version__:
                 raise RunError(
-                    f"The node {place.address} has version {found['version']} of "
+                    f"The node {place.address} has version {fields['version']} of "
                     f"`graphnet-datasets`, but this machine has {__version__}. Install the same "
                     "version on all nodes."
                 )
-            workers.append(_Worker(place, actor, found["environment"]))
+            workers.append(_Worker(place, actor, fields["environment"]))
         return workers
 
     def _replace(self, worker: _Worker) -> _Worker | None:
@@ -302,9 +302,9 @@ class RayExecutor:
             gpus = int(node["Resources"].get("GPU", 0))
             places += [_Place(node["NodeID"], node["NodeManagerAddress"], 1, 1)] * gpus
         if not places:
-            what = "a GPU" if self._device != "cpu" else f"{wanted or 1} CPUs"
+            resource = "a GPU" if self._device != "cpu" else f"{wanted or 1} CPUs"
             raise RunError(
-                f"None of the {len(nodes)} nodes of the Ray cluster offers {what}. Add nodes, or "
-                "choose another `device` or fewer `threads`."
+                f"None of the {len(nodes)} nodes of the Ray cluster offers {resource}. Add nodes, "
+                "or choose another `device` or fewer `threads`."
             )
         return places
