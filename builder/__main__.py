@@ -25,7 +25,7 @@ from .sources import named_entries
 from .starter import CATALOGS, calibrate, write_card, write_dataset, write_failures
 
 INTERRUPTED = 130
-"""What a shell reports for a program that Ctrl-C ended: 128 + SIGINT."""
+"""Exit status of a program that was stopped by Ctrl-C: 128 + SIGINT."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,21 +36,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m builder", description=__doc__)
     commands = parser.add_subparsers(required=True)
     _add_starter(commands.add_parser("starter", help="a dataset of the project's own catalogs"))
-    again = commands.add_parser("calibrate", help="what `starter` does last, on what is embedded")
+    again = commands.add_parser(
+        "calibrate", help="calibrate the embedded graphs, as `starter` does last"
+    )
     again.set_defaults(run=_calibrate)
     again.add_argument("--out", type=Path, default=EMBEDDED)
     again.add_argument("--jobs", type=int, default=default_jobs())
-    _add_columns(commands.add_parser("columns", help="renew what is known of the embedded graphs"))
+    _add_columns(
+        commands.add_parser("columns", help="update the derived columns of the embedded graphs")
+    )
     _add_subgraphs(commands.add_parser("subgraphs", help="the tables of subgraphs beside it"))
     _add_tuning(commands.add_parser("tuning", help="tasks and records of tuning beside it"))
     _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
     add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
-    weights = commands.add_parser("weights", help="measure the weights of what was captured")
+    weights = commands.add_parser("weights", help="measure the weights of the captured models")
     weights.set_defaults(run=_weights)
     weights.add_argument("sources", nargs="*", help="default: all")
     weights.add_argument("--build", type=Path, default=Path("build/catalog"))
     weights.add_argument("--jobs", type=int, default=default_jobs())
-    hours = commands.add_parser("hours", help="what the captures of a build directory took")
+    hours = commands.add_parser(
+        "hours", help="time and memory of the captures of a build directory"
+    )
     hours.set_defaults(run=_hours)
     hours.add_argument("--build", type=Path, default=Path("build/catalog"))
     add_ship(commands.add_parser("ship", help="the full dataset into the package"))
@@ -59,7 +65,9 @@ def main(arguments: list[str] | None = None) -> int:
     add_rejudge(commands.add_parser("rejudge", help="the verdicts of embedded records, made again"))
     _add_audit(commands.add_parser("audit", help="capture models and compare with the models"))
     add_check(commands.add_parser("check", help="check the graphs that were captured"))
-    _add_choose(commands.add_parser("choose", help="what of the full dataset is embedded"))
+    _add_choose(
+        commands.add_parser("choose", help="choose the embedded graphs of the full dataset")
+    )
     add_gpu_records(commands)
     add_gpu_cache(commands.add_parser("gpu-cache", help="compile for a GPU that is not there"))
     add_check_gpu_cache(
@@ -78,7 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         build = getattr(options, "build", options.__dict__.get("out"))
         print(
-            f"Stopped. What was captured is in `{build}`; the same command goes on from there.",
+            f"Stopped. Finished captures are in `{build}`; the same command continues from there.",
             file=sys.stderr,
         )
         return INTERRUPTED
@@ -90,7 +98,9 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("build/starter/graphnet"))
     parser.add_argument("--build", type=Path, default=Path("build/starter"), help="cached captures")
     parser.add_argument(
-        "--only", default="", help="capture what has this in its name, write nothing"
+        "--only",
+        default="",
+        help="capture entries with this substring in their name, write nothing",
     )
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument(
@@ -108,7 +118,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_columns)
     parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument(
-        "--add", type=Path, help="a build directory: add what it has of the catalogs beside these"
+        "--add", type=Path, help="a build directory whose captures of other catalogs are added"
     )
     parser.add_argument(
         "--regroup", action="store_true", help="make groups and splits anew: graphs may move"
@@ -145,7 +155,7 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--executor", choices=("local", "ray"), default="local")
     parser.add_argument("--limit", type=int, help="at most so many entries of each source")
     parser.add_argument(
-        "--anew", action="store_true", help="capture what the embedded dataset holds too"
+        "--anew", action="store_true", help="also capture the graphs of the embedded dataset"
     )
     parser.add_argument(
         "--retry", action="store_true", help="try again what failed in this build directory"
@@ -154,7 +164,7 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
         "--only-failed", action="store_true", help="nothing but what failed; write nothing"
     )
     parser.add_argument(
-        "--no-capture", action="store_true", help="take what the build directory holds"
+        "--no-capture", action="store_true", help="use the captures in the build directory"
     )
 
 
@@ -363,7 +373,7 @@ def _import(arguments: list[str]) -> int:
 def _captured(
     entries: list[Entry], options: argparse.Namespace, keys: Keys, **more: Any
 ) -> list[Capture]:
-    """Capture entries, and say how it goes on."""
+    """Capture entries and report progress."""
     num_known = sum(
         known(entry, keys.path(entry, options.build), more.get("is_failure_kept", False))
         is not None

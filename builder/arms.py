@@ -1,12 +1,12 @@
-"""Times the graphs of the dataset under every compiler of a CPU: the config `runs`.
+"""Timing of the dataset's graphs under every CPU compiler: the config `runs`.
 
     python -m builder measure --out build/runs          # stop it, start it again
     python -m builder runs build/runs --docs docs/compilers.md
 
-An arm is a compiler with options, and takes the graphs of its framework. The same command goes on
-where it was stopped: what has a record is not timed again. Arms whose compiler is not installed
-are named and left out. After a change of what is timed, or of how, `--anew` leaves aside the
-records that the dataset has.
+An arm is a compiler with options, for the graphs of its framework. The same command continues after
+an interruption: graphs with a record are not timed again. Arms whose compiler is not installed are
+reported and left out. After a change of the graphs or the harness, `--anew` ignores the records of
+the dataset.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ from .placing import read_columns, tables_of
 pc: Any = pyarrow.compute
 
 MAX_BYTES = 20 * 2**20
-"""What the records of runs may take in the wheel."""
+"""Size limit of the run records in the wheel."""
 
 KEPT_CALLS = 8
-"""Judged calls that a record tells of in the wheel, those of which all elements were judged first:
-what `graphnet run --again` repeats. Seeds and hashes of some hundred more were two thirds of it."""
+"""Judged calls per record in the wheel, fully judged calls first; `graphnet run --again` repeats
+them. Seeds and hashes of all judged calls would take two thirds of the records."""
 
 ARMS_BEGIN, ARMS_END = "<!-- arms: begin -->", "<!-- arms: end -->"
 
@@ -132,17 +132,17 @@ def measure(
     num_together: int | None = None,
     is_anew: bool = False,
 ) -> Iterator[tuple[str, Any]]:
-    """Time the graphs of a dataset under each arm, and yield its name with its records.
+    """Time the graphs of a dataset under each arm; yield the name and the records of each arm.
 
-    One arm follows the other. With `num_together` each takes so many graphs before the next ones
-    are begun, so that what is done of a run that is stopped is done under every arm. A graph of
-    which a call of eager takes more than `MAX_CALL_S` is left out of the arms that follow.
+    Arms run one after another. With `num_together`, all arms time a batch of that many graphs
+    before the next batch starts, so that an interrupted run covers the same graphs under every arm.
+    Graphs with a slower eager call than `MAX_CALL_S` are skipped by later arms.
 
-    Where `out` holds no records it begins with those that the dataset has: what they tell of equal
-    graphs, compilers and machines is not timed again. With `is_anew` it begins with none.
+    If `out` has no records, it starts with those of the dataset, so that equal graphs, compilers
+    and machines are not timed again. With `is_anew` it starts empty.
 
     Raises:
-        GraphNetError: there is no such arm.
+        GraphNetError: an arm is unknown.
     """
     from graphnet_datasets import load_dataset, run
 
@@ -223,9 +223,9 @@ def _take_records(source: Path, out: Path) -> None:
 def ship_runs(pool: Path, out: Path) -> pa.Table:
     """Write the records of a directory of runs as the config `runs` of a dataset; return them.
 
-    Equal records give equal bytes, in whatever order they were made. They name the dataset instead
-    of the directory that it lay in, and of their judged calls the first `KEPT_CALLS`. What was made
-    of a graph before its row changed is left out.
+    Equal records result in equal bytes in any order. Records contain the name of the dataset
+    instead of its directory, and the first `KEPT_CALLS` judged calls. Records of graphs whose row
+    has changed since are left out.
 
     Raises:
         DatasetNotFoundError: there are no records.

@@ -41,9 +41,9 @@ _BEYOND_LIMITS = ("out_of_memory", "timeout")
 class Audit:
     """The result for one model.
 
-    `equal`: the samples compute what the model computes. `refused`: the capture says why it has no
-    samples. `failed`: another error or a crash. `skipped`: the model cannot be built, or needs more
-    memory or time than the limits.
+    `equal`: the samples reproduce the results of the model. `refused`: the capture reports a reason
+    for having no samples. `failed`: another error or a crash. `skipped`: the model cannot be built,
+    or exceeds the memory or time limit.
     """
 
     entry: Entry

@@ -1,8 +1,8 @@
-"""Numbers that a model draws or computes in Python, decided for its capture.
+"""Fixed values for random and computed Python numbers of a model during its capture.
 
-A graph follows one side of each branch, and dynamo breaks, or gives up, where it does not know
-which. Of two kinds of branches there is one side that a user sees, and it is taken here. What NumPy
-computes of numbers alone stays out of the graph, too.
+A graph follows one side of each branch, and dynamo breaks or fails if the side is unknown. For two
+kinds of branches only one side is relevant in practice; this module selects it. NumPy computations
+on plain numbers also stay out of the graph.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def layers_kept() -> Iterator[None]:
 
 
 class _Finite:
-    """What `torch.isfinite` gives where every element is taken for finite."""
+    """The result of `torch.isfinite` if all elements are assumed to be finite."""
 
     def all(self) -> bool:
         """Return that all are."""
@@ -54,10 +54,10 @@ class _Finite:
 
 @contextlib.contextmanager
 def taken_for_finite() -> Iterator[None]:
-    """Let `torch.isfinite(x).all()` be true without a look at the elements.
+    """Make `torch.isfinite(x).all()` true without reading the elements.
 
-    Models of transformers clamp what has overflowed, `if not torch.isfinite(x).all()`, and use the
-    function for nothing else; with weights and inputs of usual sizes nothing overflows.
+    Transformers models use it only to clamp overflown values (`if not torch.isfinite(x).all()`);
+    nothing overflows with weights and inputs of usual magnitude.
 
     >>> with taken_for_finite():
     ...     torch.isfinite(torch.ones(2)).all()

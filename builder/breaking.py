@@ -1,4 +1,4 @@
-"""Which operator breaks which compiler, from records of runs and the graphs that they are of."""
+"""Operators that break compilers, from run records and their graphs."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Breaking(NamedTuple):
 def breaking(
     records: Iterable[Mapping[str, Any]], operators_of: Mapping[str, Iterable[str]]
 ) -> list[Breaking]:
-    """Return the operators by which failures of each arm can be told, the most frequent first.
+    """Return the operators that explain the failures of each arm, most frequent first.
 
-    An operator is suspected if it occurs in graphs that failed and in none that went well. Of the
-    suspects the one that a message names, or that most of the failures hold which are not told yet,
-    is taken again and again. A failure that no suspect occurs in is told by none.
+    An operator is a suspect if it occurs in failed graphs and in no successful graph. The suspect
+    that is named in an error message, or else occurs in most unexplained failures, is chosen
+    repeatedly. Failures without a suspect stay unexplained.
 
     Args:
         records: with `arm`, `sample_id`, `status` and `error_message`.

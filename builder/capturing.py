@@ -1,8 +1,8 @@
-"""Captures entries, each in a process of its own, and keeps what they give in a build directory.
+"""Captures of catalog entries, each in its own process, stored in a build directory.
 
-Each row is kept as a table under a key of all that decides its content, so that a build that is
-stopped goes on where it was and one change captures again only what it touches. A long build may
-ask for keys that follow the entry and the libraries alone, see `Keys`.
+Each row is stored as a table under a key of all inputs that determine its content, so that an
+interrupted build continues and a change only invalidates the affected captures. A long build can
+use keys of the entry and the libraries only, see `Keys`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FAILURE = ".failure"
 
 @dataclasses.dataclass(frozen=True)
 class Capture:
-    """How the capture of one entry ended: its table, or why there is none."""
+    """The outcome of capturing an entry: its table, or the reason of the failure."""
 
     entry: Entry
     path: Path | None
@@ -53,7 +53,7 @@ class Capture:
 def known_first(
     entries: Iterable[Entry], build: Path, keys: Keys, is_failure_kept: bool
 ) -> Generator[Capture, None, dict[str, list[Entry]]]:
-    """Yield what ended earlier; return the entries that wait, by library."""
+    """Yield earlier captures; return the waiting entries by library."""
     build.mkdir(parents=True, exist_ok=True)
     waiting: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -89,9 +89,9 @@ def worker_of(library: str) -> str:
 class Keys:
     """Keys of cached rows: hashes over the entry, the program and the libraries.
 
-    With `is_strict=False` the program does not count, nor the modules of `builder.architectures`:
-    a build of hours is not lost with every edit. Use a new build directory after an edit that
-    changes what is captured.
+    With `is_strict=False`, the program and the modules of `builder.architectures` are excluded, so
+    that an edit does not invalidate a build of hours. Use a new build directory after an edit that
+    changes captures.
     """
 
     def __init__(self, *, is_strict: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What the card of the embedded dataset says beside its counts: metadata, columns, use, limits."""
+"""The card of the embedded dataset: metadata, columns, usage and limitations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
 
 
 def metadata(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the entries of the YAML that say what the dataset is.
+    """Return the YAML entries that describe the dataset.
 
     >>> metadata([{"license": "MIT"}, {"license": "Apache-2.0"}])["license"]
     ['apache-2.0', 'mit']
@@ -84,9 +84,9 @@ def metadata(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def text(*, has_tuning: bool = False, has_logs: bool = False) -> str:
-    """Return what stands below the counts: use, making, limits, citation, and every column.
+    """Return the text below the counts: usage, build, limitations, citation, and all columns.
 
-    `has_logs` says that the tables `failures` and `duplicates` of a build are there.
+    `has_logs` is true if the tables `failures` and `duplicates` of a build exist.
     """
     parts = [_USE, _columns("Columns", GRAPHS_SCHEMA, DESCRIPTIONS)]
     if has_tuning:

@@ -76,7 +76,7 @@ def read_catalog(path: Path) -> list[Entry]:
     """Return the entries of a catalog, in its order.
 
     Raises:
-        CatalogError: a line does not follow the format, or a name stands there twice.
+        CatalogError: a line does not follow the format, or a name occurs twice.
     """
     entries = [
         _parse(line, f"{path}:{number}")

@@ -1,7 +1,7 @@
-"""Chooses which graphs of the full dataset are embedded: many kinds of them in few bytes.
+"""Choice of the embedded graphs from the full dataset: many kinds of graphs in few bytes.
 
-A greedy choice by what a graph adds to those that are in already: a family, an operator that its
-task has not had, a source, a way of capture, a size. Equal builds give equal choices.
+The choice is greedy by the kinds that a graph adds: a family, an operator new to its task, a
+source, a way of capture, a size. Equal builds result in equal choices.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ LEFT_OUT_LICENSES = frozenset({"AGPL-3.0"})
 """Licences under which nothing is embedded in a package of another licence."""
 
 _WEIGHTS = {"family": 6.0, "operator": 0.5, "source": 2.0, "way": 1.0, "size": 1.0, "model": 1.0}
-"""What the first graph of a kind is worth; the n-th is worth 1/n of it."""
+"""Value of the first graph of a kind; the n-th graph has 1/n of it."""
 
 _COST_PER_KIB = 0.05
-"""What a KiB of the file costs, so that of two graphs that add the same the smaller one is in."""
+"""Cost of a KiB of the file, so that the smaller of two otherwise equal graphs is chosen."""
 
 _COLUMNS = (
     "id", "task", "source", "license", "mode", "dtype", "is_dynamic", "num_ops", "num_params",

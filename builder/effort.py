@@ -1,4 +1,4 @@
-"""What a build took: a line for each capture in its build directory, and sums that outlive it."""
+"""Time and memory of builds: a line per capture in the build directory, and permanent sums."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NAME = "build-id"
 """The file of a build directory that names it: its sums are replaced, and not added again."""
 
 SUMS = BUILDER / "efforts.json"
-"""What the builds of the shipped dataset took: by build, then by `library task`, a `Spent`."""
+"""Sums of the builds of the shipped dataset: by build, then by `library task`, a `Spent`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
-    """What one capture took. `cpu_s` is None where its process was killed before it could tell."""
+    """Time and memory of a capture. `cpu_s` is None if its process was killed before reporting."""
 
     name: str
     library: str
@@ -42,7 +42,7 @@ class Effort:
 
 
 def record(build: Path, entry: Entry, finished: Finished) -> None:
-    """Add what the capture of an entry took to the records of a build directory."""
+    """Append the time and memory of a capture to the records of a build directory."""
     outcome = finished.outcome
     effort = Effort(
         entry.name,
@@ -78,7 +78,7 @@ def _effort(line: str) -> Effort | None:
 
 @dataclasses.dataclass(frozen=True)
 class Spent:
-    """What several captures took; `num_told` of them could tell their CPU time."""
+    """Total time and memory of several captures; `num_told` of them reported their CPU time."""
 
     num_captures: int
     num_failed: int
@@ -106,7 +106,7 @@ Sums = Mapping[str, Spent]
 
 
 def add_up(efforts: Iterable[Effort]) -> Sums:
-    """Return what captures took by library and task; one that was made again counts each time."""
+    """Return totals by library and task; repeated captures count each time."""
     return _by_key((f"{effort.library} {effort.task}", _spent(effort)) for effort in efforts)
 
 
@@ -125,9 +125,9 @@ def _by_key(pairs: Iterable[tuple[Key, Spent]]) -> dict[Key, Spent]:
 
 
 def with_earlier(build: Path, path: Path = SUMS) -> Sums:
-    """Return what a build directory tells, and what other builds of the dataset took.
+    """Return the totals of a build directory and of the other builds of the dataset.
 
-    Its sums take the place of those that `path` has of it, and `path` is written.
+    The totals of this build replace its entry in the file `path`.
     """
     builds = json.loads(path.read_text()) if path.is_file() else {}
     own = add_up(read_efforts(build))

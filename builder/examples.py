@@ -18,7 +18,7 @@ from .catalog import CatalogError, Entry, InputSpec
 
 
 def make_examples(entry: Entry) -> dict[str, Any]:
-    """Return what `entry`'s model is called with: tensors and numbers; floats in its dtype.
+    """Return the example inputs of an entry's model, tensors and numbers; floats in its dtype.
 
     Raises:
         CatalogError: an input has an unknown kind.
@@ -75,7 +75,7 @@ def _ids(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
 
 
 def _prompt(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
-    """Tokens of which some, after the first one, stand for a picture: low, high, token, count."""
+    """Tokens with `count` image tokens after the first token: low, high, token, count."""
     low, high, token, count = spec.arguments
     ids = _ids(generator, InputSpec(spec.name, "ids", spec.shape, (low, high)))
     ids[..., 1 : 1 + int(count)] = int(token)

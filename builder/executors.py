@@ -1,8 +1,8 @@
-"""Where captures run: in processes of this machine, or of the nodes of a Ray cluster.
+"""Executors of captures: processes of this machine, or of the nodes of a Ray cluster.
 
-The worker is the same program either way: one job is one model, in a process of its own with the
-same limits. On a cluster its row comes back as bytes and is kept in the same build directory under
-the same key, so a build may go on with the other executor.
+Both use the same worker program: a job captures one model, in its own process with the same limits.
+On a cluster the row is returned as bytes and stored in the same build directory under the same key,
+so a build can continue with the other executor.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ def capture_all(
     keys: Keys | None = None,
     is_failure_kept: bool = False,
 ) -> Iterator[Capture]:
-    """Capture entries and yield each as it ends, from the build directory if it is there.
+    """Capture entries and yield each when it ends, from the build directory if it is stored there.
 
-    With `is_failure_kept` what failed before under the same key is not tried again. On a Ray
-    cluster there are as many workers as it has processors, and `jobs` is not looked at. A worker
-    that is lost is replaced and its entry captured once more; one that loses two is a failure, and
-    the rest goes on.
+    With `is_failure_kept`, earlier failures under the same key are not retried. On a Ray cluster
+    there is one worker per processor, and `jobs` is ignored. A lost worker is replaced and its
+    entry captured again; an entry that loses two workers counts as a failure.
 
     Raises:
         RunError: there is no such executor, no cluster, or no worker can be started.
@@ -72,9 +71,9 @@ def capture_all(
 def measure_all(
     entries: Iterable[Entry], build: Path, keys: Keys, jobs: int = 1
 ) -> Iterator[tuple[Entry, str]]:
-    """Measure the weights of entries, and yield each with the reason why that failed, or "".
+    """Measure the weights of entries; yield each with the reason of a failure, or "".
 
-    What was measured lies beside the row of the entry (`weights.path_of`).
+    Measurements are stored beside the row of the entry (`weights.path_of`).
     """
     by_library: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -102,7 +101,7 @@ def _job(entry: Entry, **more: bool) -> PoolJob:
 
 
 def keep(entry: Entry, finished: Finished, path: Path) -> Capture:
-    """Put the row of a finished job, or the reason why there is none, into the build directory."""
+    """Store the row of a finished job, or the reason of its failure, in the build directory."""
     failure = path.with_suffix(FAILURE)
     if finished.result is None:
         reason = finished.reason or "finished without a row"

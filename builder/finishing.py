@@ -1,4 +1,4 @@
-"""What `python -m builder` does once models are captured: check them, ship them, count them."""
+"""Commands of `python -m builder` after the captures: check, ship and count graphs."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def add_ship(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_ship)
     parser.add_argument("--build", type=Path, default=Path("build/catalog"), help="captures")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
-    parser.add_argument("--docs", type=Path, help="a text with the tables of both")
+    parser.add_argument("--docs", type=Path, help="a page with both tables")
     parser.add_argument(
-        "--anew", action="store_true", help="leave out what stands there and was not captured here"
+        "--anew", action="store_true", help="leave out existing graphs that were not captured here"
     )
     _add_comparing(parser)
 
@@ -47,12 +47,12 @@ def add_goals(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `goals`."""
     parser.set_defaults(run=_goals)
     parser.add_argument("dataset", type=Path, nargs="?", default=EMBEDDED)
-    parser.add_argument("--docs", type=Path, help="a text with the markers of the table of goals")
+    parser.add_argument("--docs", type=Path, help="a page with the markers of the table of goals")
     _add_comparing(parser)
 
 
 def _add_comparing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--beside", type=Path, help="a dataset or table whose figures stand beside")
+    parser.add_argument("--beside", type=Path, help="a dataset or table to compare with")
     parser.add_argument("--picture", type=Path, help="an SVG of how large the graphs of both are")
     parser.add_argument(
         "--write-holds", action="store_true", help="note in goals.toml which goals are reached"
@@ -71,7 +71,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--together", type=int, help="so many graphs under every arm before the next ones"
     )
-    parser.add_argument("--anew", action="store_true", help="time what it has records of, too")
+    parser.add_argument("--anew", action="store_true", help="also time graphs with records")
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +79,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_runs)
     parser.add_argument("pool", type=Path, help="a directory of records, as `measure` writes")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
-    parser.add_argument("--docs", type=Path, help="a text with the markers of the tables")
+    parser.add_argument("--docs", type=Path, help="a page with the markers of the tables")
 
 
 def add_rejudge(parser: argparse.ArgumentParser) -> None:

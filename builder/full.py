@@ -21,14 +21,14 @@ from .placing import Pending, captured, known_groups, place, truncated_ids, writ
 from .reasons import reason_class, stage_of
 
 KEY_COLUMNS = ("id", "task", "num_ops", "family", "signature_hash")
-"""What is read of each captured row before any is written."""
+"""Columns of each captured row that are read before rows are written."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Graph:
-    """What decides where a captured row goes, without the row itself.
+    """The properties of a captured row that determine its place, without the row itself.
 
-    `entry` is the name of the catalog's entry: the graph's own, unless the model breaks.
+    `entry` is the name of the catalog entry: that of the graph, unless the model breaks.
     """
 
     entry: str
@@ -45,17 +45,17 @@ def write_full(
     standing: Iterable[Pending] = (),
     known_columns: Mapping[str, Columns] | None = None,
 ) -> list[Graph]:
-    """Write shards, README and the tables `failures` and `duplicates`; return what was captured.
+    """Write shards, README and the tables `failures` and `duplicates`; return the graphs.
 
-    Rows come as the workers wrote them, with their derived columns. Of new graphs with the same
-    signature the first one stays; those that are embedded, or stand at `out`, stay under their ids,
-    which records name, and in their groups. One that would link two splits is left out, and
-    `failures` names it. Truncated graphs stand in a config of their own. Rows of `standing` are
-    written too, where no entry of theirs was tried; `known_columns` is what is known of graphs by
-    signature (`keeping`).
+    Rows are used as the workers wrote them, with their derived columns. Of new graphs with the same
+    signature, the first is kept. Graphs that are embedded or in `out` keep their ids, which records
+    refer to, and their groups. A graph that would link two splits is left out and listed in
+    `failures`. Truncated graphs have their own config. Rows of `standing` are written as well if
+    none of their entries was tried. `known_columns` contains stored columns by signature
+    (`keeping`).
 
     Raises:
-        GraphNetError: of a model that breaks a piece is missing.
+        GraphNetError: a piece of a model that breaks is missing.
     """
     all_captures = list(captures)
     known_ids = known_groups(EMBEDDED) | known_groups(out)
@@ -91,7 +91,7 @@ def write_full(
 
 
 def _graphs(capture: Capture) -> list[Graph]:
-    """Return what decides where the rows of a capture go; nothing where it failed."""
+    """Return the properties that determine the places of a capture's rows; none if it failed."""
     if capture.path is None:
         return []
     keys = read_table(capture.path, columns=list(KEY_COLUMNS)).to_pylist()

@@ -1,4 +1,4 @@
-"""The dataset's goals, compared with what a table holds."""
+"""The dataset's goals, compared with the contents of a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZES = {"num_ops": "operators", "num_params": "parameters", "flops": "floating-
 """Columns of which the sizes of graphs are drawn, with what their axes say."""
 
 BESIDE = "GraphNet's samples"
-"""What a dataset whose figures stand beside is called."""
+"""Heading of the dataset to compare with."""
 
 BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 
@@ -45,7 +45,7 @@ class Goal:
 
     @property
     def is_share(self) -> bool:
-        """Whether the measure is a share, which is written in per cent."""
+        """True if the measure is a share, which is printed in per cent."""
         return self.measure.startswith("share_")
 
     @property
@@ -55,7 +55,7 @@ class Goal:
         return f"{sign} {self.text(bound)}"
 
     def found(self, counted: Counted) -> float | None:
-        """Return what the measure is, None where the table does not tell."""
+        """Return the value of the measure, or None if the table lacks it."""
         return MEASURES[self.measure](counted, self.task)
 
     def is_met(self, value: float | None) -> bool:
@@ -79,7 +79,7 @@ class Goal:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A goal and what was found."""
+    """A goal and its measured value."""
 
     goal: Goal
     value: float | None
@@ -114,7 +114,7 @@ def _goal(entry: dict[str, Any], path: Path) -> Goal:
 
 
 def compare(goals: Iterable[Goal], counted: Counted) -> list[Finding]:
-    """Return what was found of each goal."""
+    """Return the finding of each goal."""
     values = [(goal, goal.found(counted)) for goal in goals]
     return [Finding(goal, value, goal.is_met(value)) for goal, value in values]
 
@@ -158,7 +158,7 @@ def draw_sizes(datasets: Mapping[str, Counted], path: Path) -> Path:
 
 
 def write_goals(path: Path, lines: Iterable[str]) -> None:
-    """Put a table between the markers of a text.
+    """Write a table between the markers of a page.
 
     Raises:
         GraphNetError: the text has no markers.

@@ -1,7 +1,7 @@
-"""What is found out about a captured graph after its capture: whether it passes the checks.
+"""Outcomes of checks of captured graphs.
 
-The outcome lies beside the row in the build directory, and comes into the dataset when that is
-written; so does what a dataset that is written anew already held of the same graph.
+Outcomes are stored beside the row in the build directory and enter the dataset when it is written,
+together with stored columns of the same graph in an earlier version of the dataset.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def path_of(row: Path) -> Path:
 
 
 def read_checks(row: Path) -> dict[str, Columns]:
-    """Return what was found of the graphs of a row's file, by id; nothing where nobody looked."""
+    """Return the outcomes of the graphs in a row's file by id; empty if they were not checked."""
     path = path_of(row)
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
 def write_checks(row: Path, outcomes: Iterable[Columns]) -> None:
-    """Keep what was found of the graphs of a row's file, beside it; each tells its `id`."""
+    """Store the outcomes of the graphs in a row's file beside it; each has an `id`."""
     columns = {
         outcome["id"]: {name: outcome[name] for name in VALIDATION_COLUMNS} for outcome in outcomes
     }
@@ -56,7 +56,7 @@ def write_checks(row: Path, outcomes: Iterable[Columns]) -> None:
 
 
 def kept_columns(directory: Path) -> dict[str, Columns]:
-    """Return, by signature, what a dataset says of its graphs that cost a run of them."""
+    """Return, by signature, the columns of a dataset's graphs that were measured by runs."""
     checks: dict[str, Columns] = {}
     names = [name for name, config in CONFIGS.items() if config.table is GRAPHS]
     for path in (file for name in names for file in sorted((directory / name).glob("*.parquet"))):
@@ -69,9 +69,9 @@ def kept_columns(directory: Path) -> dict[str, Columns]:
 
 
 def with_kept(row: Mapping[str, Any], *checks: Columns) -> dict[str, Any]:
-    """Return a row with what is known beside it where the row itself says nothing.
+    """Return a row with null columns filled from stored columns.
 
-    Outcomes of checks and why they exclude it are of one and the same validation.
+    Outcomes of checks and the reasons of exclusion are always taken from the same validation.
 
     >>> with_kept({"id": "a", "calibration": None}, {"calibration": "unneeded"}, {"calibration": 1})
     {'id': 'a', 'calibration': 'unneeded'}
@@ -122,7 +122,7 @@ def check(
 def with_validators(
     work: Callable[[T, Validator], U], items: Iterable[T], memory_limit: float, jobs: int
 ) -> Iterator[U]:
-    """Yield what becomes of each item when it is there; each job has a validator of its own."""
+    """Yield the result of each item when it is available; each job has its own validator."""
     idle: queue.SimpleQueue[Validator] = queue.SimpleQueue()
 
     def one(item: T) -> U:
@@ -161,7 +161,7 @@ def checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> V
 
 
 def faults_of(sample: Sample) -> list[str]:
-    """Return what a run of a graph would stop at, as far as that can be read from it."""
+    """Return the problems of a graph that would stop a run and can be detected without one."""
     problems = misfits(sample)
     if sample.framework == "torch":
         from graphnet_datasets.frameworks.torch.mixed_dtypes import mixed_dtypes

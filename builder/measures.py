@@ -1,7 +1,7 @@
-"""What is counted of a dataset to compare it with its goals.
+"""Measures of a dataset that are compared with its goals.
 
-Graphs that are `truncated` or `small` are counted nowhere, and of a model that breaks the first
-piece alone stands for it. Arrow columns, since thousands of graphs as Python's objects are slow.
+Graphs that are `truncated` or `small` are not counted, and a model that breaks is represented by
+its first piece. Data stays in Arrow columns, since thousands of graphs as Python objects are slow.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LARGE = 512
 HALF = ("bfloat16", "float16")
 
 SAID = ("library", "catalog_line", "overrides", "input_specification", "seed", "license")
-"""Columns that a row which says how it was made does not leave null."""
+"""Build columns that are never null in rows with a catalog line."""
 
 UPSTREAM_CALLS = Path(__file__).parent / "upstream_calls.json"
 """How often each operator is called in the 201 of GraphNet's samples that were imported; calls that
@@ -71,7 +71,7 @@ class Counted:
 
 
 def counted_rows(dataset: Path) -> Counted:
-    """Return what counts of a dataset directory, or of one table.
+    """Return the counted graphs of a dataset directory or a table.
 
     Raises:
         DatasetNotFoundError: there is no table of graphs.
@@ -177,7 +177,7 @@ def share_train(counted: Counted, task: str | None = None) -> float:
 def share_batch_1(counted: Counted, task: str | None = None) -> float | None:
     """Return the share of graphs whose example inputs all have 1 as their first size.
 
-    None where no graph says what it was called with.
+    None if no graph has recorded example inputs.
     """
     specification = _of_task(counted, task)["input_specification"]
     if specification.null_count == len(specification):
@@ -220,7 +220,7 @@ def share_captured(counted: Counted, task: str | None = None) -> float | None:
 
 
 def share_said(counted: Counted, task: str | None = None) -> float:
-    """Return the share of rows that say how they were made."""
+    """Return the share of rows with build columns."""
     rows = _of_task(counted, task)
     return _share(np.all([rows[name].is_valid().to_numpy() for name in SAID], axis=0))
 

@@ -12,7 +12,7 @@ from .catalog import CatalogError, Entry
 from .libraries import Library, library_of
 
 MAX_WEIGHT_BYTES = 2**30
-"""What the parameters of a model may take that is captured with weights after all."""
+"""Size limit of the parameters of a model that is captured with weights."""
 
 
 def build_model(
@@ -45,7 +45,7 @@ def build_model(
 
 
 def _cast(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
-    """Bring a model to a dtype, but for what its library keeps in float32 when it does so."""
+    """Cast a model to a dtype, except the modules that its library keeps in float32."""
     words = [f".{name}." for name in _kept_in_float32(model, dtype)]
     named = [*model.named_parameters(), *model.named_buffers()]
     excluded = {

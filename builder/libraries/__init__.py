@@ -1,7 +1,7 @@
-"""The libraries whose models are captured: how each builds a model, under which licence.
+"""The libraries of the captured models: their builders and licences.
 
-A library is imported when a model of it is asked for; what is not installed is named with the
-extra that has it.
+A library is imported when one of its models is requested; a missing library is reported with the
+extra that installs it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Build = Callable[[Entry], torch.nn.Module]
 
 @dataclasses.dataclass(frozen=True)
 class Library:
-    """Where models come from. `extra` is the one of this project's extras that installs it."""
+    """A source of models. `extra` is the extra of this project that installs it."""
 
     distribution: str
     source: str

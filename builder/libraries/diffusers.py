@@ -11,7 +11,7 @@ from .torchvision import declare_operators
 
 
 def preload() -> None:
-    """Import what every model of the library needs."""
+    """Import the modules that all models of the library use."""
     declare_operators()
     torchaudio.preload_if_installed()
     diffusers = optional("diffusers")

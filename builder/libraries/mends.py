@@ -1,4 +1,4 @@
-"""What tracers cannot follow in libraries, replaced with the same in plain Python.
+"""Replacements of library code that tracers cannot follow, in plain Python.
 
 It holds for the process, which is a worker that captures models of one library.
 """
@@ -17,7 +17,7 @@ from .imports import Optional, optional, submodule
 
 @functools.cache
 def mend(package: Optional) -> None:
-    """Replace what stands in the way of capturing models of a package; nothing for most of them."""
+    """Replace functions that prevent captures of a package's models; most packages have none."""
     if package == "neuralop.models":
         # It has chosen `opt_einsum`, whose caches by thread are not traced.
         optional("tensorly.plugins").use_default_einsum()

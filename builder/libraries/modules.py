@@ -1,7 +1,7 @@
 """Models of libraries without a registry: `module.Class` or `module.function`, and arguments.
 
-The module stands in the package which `PACKAGES` names, or in one there: `module.module.Class`. A
-factory may be a class's own: `module.Class.function`.
+The module is in the package that `PACKAGES` names, or in a subpackage: `module.module.Class`. A
+factory can be a method of a class: `module.Class.function`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PACKAGES: dict[str, Optional] = {
 
 
 def preload_of(library: str) -> Callable[[], None]:
-    """Return what imports a library's package before the first model is built."""
+    """Return a function that imports a library's package before the first model is built."""
     return functools.partial(_preload, PACKAGES[library])
 
 
@@ -43,10 +43,10 @@ def _preload(package: Optional) -> None:
 
 
 def build(entry: Entry) -> torch.nn.Module:
-    """Return what the named class or function makes of the overrides.
+    """Return the model that the named class or function builds from the overrides.
 
     Raises:
-        CatalogError: the builder is not `module.name`, or what it names makes no module.
+        CatalogError: the builder is not `module.name`, or does not build a module.
     """
     _preload(PACKAGES[entry.library])
     factory = _found(PACKAGES[entry.library], entry.builder)
@@ -60,7 +60,7 @@ def build(entry: Entry) -> torch.nn.Module:
 
 
 def _found(package: Optional, builder: str) -> Any:
-    """Return what a dotted name means: modules first, then attributes; None if there is none."""
+    """Resolve a dotted name to a module or an attribute; return None if it does not exist."""
     module, *names = builder.split(".")
     candidate = submodule(package, module)
     while names and names[0] in modules_in(candidate):

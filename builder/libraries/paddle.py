@@ -1,6 +1,6 @@
 """Models of paddle, which have a worker of their own: `builder.paddle_worker`.
 
-No process holds both frameworks, so here is only what the parent has to know of the library.
+No process imports both frameworks, so this module contains only the parent's part.
 """
 
 from __future__ import annotations

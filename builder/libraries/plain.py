@@ -13,7 +13,7 @@ def preload() -> None:
 
 
 def build(entry: Entry) -> torch.nn.Module:
-    """Return what the named function of `builder.architectures` makes of the overrides."""
+    """Return the model that a function of `builder.architectures` builds from the overrides."""
     if entry.builder not in ARCHITECTURES:
         raise CatalogError(
             f"`{entry.name}` names the architecture `{entry.builder}` "

@@ -30,7 +30,7 @@ class Fields(torch.nn.Module):
 
     @property
     def called_model(self) -> torch.nn.Module:
-        """The model itself, whose source is told with the graph."""
+        """The model itself, whose source is recorded with the graph."""
         return self.model
 
     def forward(self, **fields: torch.Tensor) -> Any:
@@ -45,7 +45,7 @@ def build(entry: Entry) -> torch.nn.Module:
 
 
 def _made(value: Any) -> Any:
-    """Return a value in which features stand in place of tuples."""
+    """Return a value with tuples replaced by features."""
     if isinstance(value, list):
         return [_made(item) for item in value]
     if not isinstance(value, tuple):

@@ -37,7 +37,7 @@ def preload_if_installed() -> None:
 
 
 def build(entry: Entry) -> torch.nn.Module:
-    """Return what the named factory makes of the overrides."""
+    """Return the model that the named factory builds from the overrides."""
     preload()
     models = optional("torchaudio.models")
     if entry.builder not in models.__all__:

@@ -17,7 +17,7 @@ from .imports import optional
 
 @functools.cache
 def declare_operators() -> None:
-    """Declare what `import torchvision` looks for, if its own operators do not load."""
+    """Declare the operators that `import torchvision` requires, if its own do not load."""
     library = torch.library.Library("torchvision", "FRAGMENT")
     for name, schema in (
         ("nms", "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),

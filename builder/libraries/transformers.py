@@ -18,7 +18,7 @@ from .torchvision import declare_operators
 
 
 def preload() -> None:
-    """Import what every model of the library needs; it imports torchvision and torchaudio too."""
+    """Import the modules that all models use, which include torchvision and torchaudio."""
     declare_operators()
     torchaudio.preload_if_installed()
     import transformers

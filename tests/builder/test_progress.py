@@ -63,7 +63,7 @@ def test_ctrl_c_says_where_the_work_is(
     assert main(arguments) == INTERRUPTED
     error = capsys.readouterr().err
     assert error == (
-        "Stopped. What was captured is in `build/there`; the same command goes on from there.\n"
+        "Stopped. Finished captures are in `build/there`; the same command continues from there.\n"
     )
 
 
