@@ -10,10 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("GLOG_minloglevel", "2")  # paddle's executor tells of every program
+os.environ.setdefault("GLOG_minloglevel", "2")  # paddle's executor logs every program
 
 with warnings.catch_warnings():
-    # Where no ccache is installed paddle says so; nothing here builds extensions.
+    # Paddle warns if ccache is not installed; nothing here builds extensions.
     warnings.filterwarnings("ignore", "No ccache found", UserWarning)
     import paddle
     import paddle.version

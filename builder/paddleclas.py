@@ -1,8 +1,8 @@
-"""The backbones of PaddleClas: their names, read out of its text, and how one is imported.
+"""The backbones of PaddleClas: their names, parsed from its source, and their imports.
 
-The distribution is installed without what it requires (`pip install --no-deps paddleclas==2.6.0`):
-that is pinned to versions of years ago, and its backbones need none of it. Its front door imports
-all of it too, so the packages above the backbones are entered without running them.
+The distribution is installed without its dependencies (`pip install --no-deps paddleclas==2.6.0`),
+which are pinned to old versions and not used by the backbones. Its top-level package imports all of
+them, so the parent packages of the backbones are created without executing them.
 """
 
 from __future__ import annotations

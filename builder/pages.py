@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_between(path: Path, begin: str, end: str, lines: Iterable[str]) -> None:
-    """Replace what stands between the lines `begin` and `end` of a text; the rest stays.
+    """Replace the lines between `begin` and `end` in a page.
 
     Raises:
         GraphNetError: the text does not hold the first marker before the second.

@@ -1,4 +1,4 @@
-"""Models that break: their graphs are rows of their own, which say how they belong together."""
+"""Models that break into several graphs, which are separate rows that refer to each other."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ COLUMNS = ("id", "parent_id", "piece_index", "num_pieces", "split", "framework")
 
 
 def check_pieces(directory: Path, duplicates: Collection[str] = ()) -> int:
-    """Check that the pieces of each model in a dataset are all there, in one split; count models.
+    """Check that a dataset contains all pieces of each model in one split; return the model count.
 
-    `duplicates` are the ids of graphs that are left out since an equal one is in.
+    `duplicates` are the ids of graphs that are left out because an equal graph is included.
 
     Raises:
-        GraphNetError: a piece is missing, stands there twice, or in another split.
+        GraphNetError: a piece is missing, occurs twice, or is in another split.
     """
     pieces: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in read_columns(directory, COLUMNS):
@@ -34,7 +34,7 @@ def check_pieces(directory: Path, duplicates: Collection[str] = ()) -> int:
 def fault_of(
     model: str, rows: Iterable[Mapping[str, Any]], duplicates: Collection[str] = ()
 ) -> str | None:
-    """Return what is wrong with the pieces of a model, None where nothing is.
+    """Return the problem of a model's pieces, or None.
 
     >>> row = {"id": "m/subgraph_0", "piece_index": 0, "num_pieces": 2, "split": "train"}
     >>> fault_of("m", [row])
@@ -48,7 +48,7 @@ def fault_of(
     (count,) = counts
     indices = sorted(row["piece_index"] for row in rows)
     if len(set(indices)) != len(indices):
-        return f"A piece of `{model}` stands there twice."
+        return f"A piece of `{model}` occurs twice."
     splits = {row["split"] for row in rows}
     if len(splits) != 1:
         return f"The pieces of `{model}` are in the splits {', '.join(sorted(splits))}."

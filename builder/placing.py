@@ -1,8 +1,8 @@
-"""Puts rows into the tables of a dataset: by task and split, nearly equal graphs on one side.
+"""Assignment of rows to the tables of a dataset, by task and split; nearly equal graphs share one.
 
-Used by the builds, and by `python -m builder columns`, which brings the tables that stand in a
-directory up to date without capturing anything. Rows are loaded when they are written, a hundred at
-a time: as Python's objects thousands of graphs would take all memory.
+Used by the builds, and by `python -m builder columns`, which updates the tables of a directory
+without capturing. Rows are loaded when they are written, a hundred at a time, since thousands of
+graphs as Python objects would exhaust memory.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _KEYS = (*COLUMNS, "task", "num_ops", "signature_hash")
 
 @dataclasses.dataclass(frozen=True)
 class Pending:
-    """A row that waits to be written; `graph` is one row of what groups are made of.
+    """A row to be written; `graph` contains the columns that determine its group.
 
-    `model` is what a piece of a model that breaks is a piece of, "" for a whole graph.
+    `model` is the model that a piece belongs to, or "" for a whole graph.
     """
 
     id: str
@@ -82,8 +82,8 @@ def captured(
 ) -> Iterator[Pending]:
     """Yield the rows of captures, described by their entries.
 
-    With `is_analysed` derived columns are computed anew, as today's analysis has them. `kept` is
-    what is known of graphs by their signature; outcomes of checks beside a row come first.
+    With `is_analysed`, derived columns are computed again with the present analysis. `kept_columns`
+    are stored columns by signature; outcomes of checks beside a row take precedence.
     """
     for capture in captures:
         if capture.path is None:
@@ -128,7 +128,7 @@ def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]
 
 
 def known_groups(directory: Path) -> dict[str, str]:
-    """Return the groups of the graphs that stand in a dataset: they keep them."""
+    """Return the groups of the graphs in a dataset, which keep them."""
     groups: dict[str, str] = {}
     for path in tables_of(directory):
         if "split_group" in pq.read_schema(path).names:
@@ -215,10 +215,10 @@ def analysed(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renewed(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
-    """Return a row with what is known of it without a capture: its entry, subtask, and costs.
+    """Return a row with the columns that need no capture: its entry, subtask, and costs.
 
-    What was calibrated and checked stays as it is, and so does how it was made where another line
-    of a catalog made it: two lines may have one name, of a whole model and of its first layers.
+    Calibration and outcomes of checks are kept, and so are build columns of another catalog line:
+    a whole model and its first layers may have the same name in two lines.
     """
     if entry is not None and row.get("catalog_line") not in (None, entry.line):
         entry = None
@@ -292,7 +292,7 @@ def _pending(
 
 
 def _graph(keys: pa.Table) -> pa.Table:
-    """Return what groups are made of, and of each operator its name and operands alone."""
+    """Return the columns that determine groups, with only the name and operands of operators."""
     ops = keys["ops"].combine_chunks()
     flat = ops.flatten()
     fields = ["target", "operands"]

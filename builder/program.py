@@ -1,7 +1,7 @@
-"""The part of the program that decides what a captured row is: what its worker imports.
+"""The source files that determine a captured row: the modules that its worker imports.
 
-Nothing is imported to find out: imports are read out of the text, those inside functions included,
-and followed through this package and the library.
+Nothing is imported to find them: imports are parsed from the source, including imports within
+functions, and followed through this package and the library.
 """
 
 from __future__ import annotations

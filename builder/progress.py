@@ -1,4 +1,4 @@
-"""How a build goes on: a bar on a terminal, a line now and then in a log."""
+"""Progress of a build: a bar on a terminal, an occasional line in a log."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ QUIET_S = 30.0
 
 
 class Course:
-    """Counts captures as they end and says how many a minute there are.
+    """Counts finished captures and computes the rate per minute.
 
-    What was captured by an earlier build, and comes at once, does not count into the rate.
+    Captures of an earlier build are available at once and excluded from the rate.
     """
 
     def __init__(self, total: int, now: Callable[[], float] = time.monotonic) -> None:

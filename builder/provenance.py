@@ -1,4 +1,4 @@
-"""How a graph was made, as columns of its row: what the catalog, the library and the class tell."""
+"""Build columns of a graph, derived from the catalog, the library and the model's class."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ OWN_SOURCE = "graphnet-datasets/builder"
 
 
 def build_columns(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that say how the graph of a row was made, and its tags.
+    """Return the build columns and the tags of a row.
 
-    The hash of the model's source is what the worker put into the row: only there the class is
-    known.
+    The hash of the model's source is copied from the row: only the worker knows the class.
     """
     version = (row["provenance"] or {}).get("library_version") or ""
     is_truncated = is_cut(entry)
@@ -47,10 +46,10 @@ def build_columns(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_cut(entry: Entry) -> bool:
-    """Tell whether a model has fewer layers than published: the catalog's tag or its depth say so.
+    """Return whether a model has fewer layers than published, by the catalog's tag or its depth.
 
-    `stack_depth` is how a walk keeps the first layers of each stack. A model that a line makes
-    small in width too is another model, tagged `small`.
+    A walk sets `stack_depth` to keep the first layers of each stack. A model with reduced width is
+    a different model, tagged `small`.
 
     >>> from .catalog import parse_line
     >>> line = "t/a | nlp | transformers | BertModel | {} | x=ids(1,8; 9) | float32 | eval | |"
@@ -61,9 +60,9 @@ def is_cut(entry: Entry) -> bool:
 
 
 def model_source_hash(model: object) -> str | None:
-    """Return the SHA-256 of the file that defines a model's class, None where there is none.
+    """Return the SHA-256 of the file that defines a model's class, or None if there is no file.
 
-    What only calls a model in another way names it: `called_model`.
+    A wrapper that only changes the call refers to the model by `called_model`.
     """
     model = getattr(model, "called_model", model)
     try:

@@ -29,9 +29,9 @@ def write_report(
     num_not_tried: int,
     efforts: Sums | None = None,
 ) -> None:
-    """Replace what stands between the markers of `path` by the tables of one build.
+    """Replace the text between the markers of `path` by the tables of a build.
 
-    `efforts` is what captures took.
+    `efforts` contains the time and memory of the captures.
 
     Raises:
         GraphNetError: the file has no markers.

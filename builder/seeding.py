@@ -1,7 +1,7 @@
-"""Takes what a dataset holds for captured, so that a build goes on where the shipped one ended.
+"""Initialization of a build directory from a dataset, so that a build continues the shipped build.
 
-A build directory is lost with the machine it is on; the dataset is not. Each row tells its catalog
-line and the version of its library, which is what the key of a capture is made of.
+A build directory is lost with its machine; the dataset is not. Each row contains its catalog line
+and the version of its library, which determine the key of a capture.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .placing import tables_of
 
 
 def seed(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> int:
-    """Write what a dataset tells of entries into a build directory; return how many it told of.
+    """Write the entries of a dataset into a build directory; return their number.
 
-    Entries whose line or library changed since wait for a capture, and so do those that gave a
-    duplicate. What lies in the build directory stays. Outcomes of checks lie beside the rows, as
-    `keeping.check` leaves them; calibration is left out, since `ship` finds it in the dataset.
+    Entries with a changed line or library must be captured again, and so must entries that resulted
+    in a duplicate. Files in the build directory are kept. Outcomes of checks are stored beside the
+    rows, as by `keeping.check`; calibration is left out, since `ship` reads it from the dataset.
     """
     by_line = {entry.line: entry for entry in entries}
     paths = {line: keys.path(entry, build) for line, entry in by_line.items()}
@@ -63,6 +63,6 @@ def _write(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def take_over(entries: Iterable[Entry], dataset: Path, build: Path, keys: Keys) -> None:
-    """Do what `seed` does, and say so where it found anything."""
+    """Call `seed`, and report the number of entries, if any."""
     if num_taken := seed(entries, dataset, build, keys):
         print(f"{num_taken:,} entries were captured before: `{dataset}` holds them")

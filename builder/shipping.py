@@ -1,4 +1,4 @@
-"""Puts the full dataset into the package: what was captured, and what is embedded beside it."""
+"""Shipping of the full dataset: captured graphs and embedded graphs in the package."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .starter import CATALOGS, write_card
 from .subgraphs import drop_parts, stale_parents
 
 MAX_BYTES = 60 * 2**20
-"""What the whole embedded dataset may take in the wheel."""
+"""Size limit of the embedded dataset in the wheel."""
 
 
 def ship(captures: Iterable[Capture], out: Path) -> list[Graph]:
-    """Write the dataset that the package brings, and its card; return the graphs captured for it.
+    """Write the dataset of the package and its card; return the graphs captured for it.
 
-    Models of libraries whose licence asks for more than this package's are left out. Graphs of the
-    embedded catalogs that stand at `out` stay, unless they were captured again. What was checked
-    and calibrated of a graph that stands there is kept where its signature is the same; parts that
-    their graphs do not give any more leave the tables of subgraphs.
+    Models of libraries with a stricter licence than this package's are left out. Graphs of the
+    embedded catalogs in `out` are kept, unless they were captured again. Checks and calibration of
+    an existing graph with the same signature are kept; parts that their graphs no longer contain
+    are removed from the tables of subgraphs.
 
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES`, or a piece of a model is missing.

@@ -1,7 +1,7 @@
 """Shallow copies of the default configs of transformers: real widths, few layers.
 
-Parameters take no memory, so width costs nothing; depth is what a capture's time goes by, and a
-family does not depend on it. Of a stack whose layers differ one layer of each type is kept.
+Parameters take no memory, so width costs nothing. The time of a capture depends on depth, whereas a
+family does not. If the layers of a stack differ, one layer of each type is kept.
 """
 
 from __future__ import annotations

@@ -24,13 +24,13 @@ def check_standing(
     jobs: int = 1,
     failed: Collection[str] = (),
 ) -> Iterator[Validation]:
-    """Check the graphs of a dataset whose rows have no outcome, and yield each when it is there.
+    """Check the graphs of a dataset whose rows have no outcome, and yield each outcome.
 
-    Those that failed one of the checks `failed` are checked once more: what gave NaN on the inputs
-    as recorded may give numbers on calibrated ones.
+    Graphs that failed one of the checks `failed` are checked again: a graph that returned NaN for
+    recorded inputs may pass with calibrated inputs.
 
-    The rows of a file get theirs together, when all are there; what stands elsewhere in it stays as
-    it is stored. A graph that fails says why in its row, and moves with the next `ship`.
+    The rows of a file are updated together; other columns are kept as stored. The row of a failing
+    graph contains the reason, and the next `ship` moves it.
     """
 
     def one(row: Mapping[str, Any], validator: Validator) -> Validation:
@@ -56,7 +56,7 @@ def _is_wanted(outcomes: Sequence[Mapping[str, Any]] | None, failed: Collection[
 
 
 def _with(group: pa.Table, checks: Mapping[str, Columns]) -> pa.Table:
-    """Return the rows of a group with what was found of some of them."""
+    """Return the rows of a group with the outcomes of some of them."""
     names = group["id"].to_pylist()
     for column in VALIDATION_COLUMNS:
         place = group.schema.get_field_index(column)

@@ -1,4 +1,4 @@
-"""Writes the embedded dataset out of what was captured."""
+"""Writing of the embedded dataset from captures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COUNTED = (
 )  # fmt: skip
 
 MAX_BYTES = 8 * 2**20
-"""What the embedded dataset may take in the wheel."""
+"""Size limit of the embedded dataset in the wheel."""
 
 
 def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
@@ -59,9 +59,9 @@ def write_card(out: Path) -> None:
 
 
 def calibrate(out: Path, jobs: int) -> None:
-    """Give the rows of a dataset statistics that fit their graphs, and say what was left out.
+    """Calibrate the rows of a dataset, and report the rows that were left out.
 
-    All are calibrated anew, so that the same rows give the same files.
+    All rows are calibrated again, so that equal rows result in equal files.
 
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES` afterwards.
@@ -83,7 +83,7 @@ def _check_size(out: Path) -> None:
 
 
 def write_failures(captures: Iterable[Capture], path: Path) -> int:
-    """Write the names of what was not captured with the reasons, and return how many there are."""
+    """Write the names and reasons of failed captures, and return their number."""
     failures = {capture.entry.name: capture.reason for capture in captures if capture.path is None}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(failures, indent=2, sort_keys=True) + "\n")

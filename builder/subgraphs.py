@@ -1,4 +1,4 @@
-"""Builds the tables of subgraphs beside the embedded dataset, and counts what they cover."""
+"""Tables of subgraphs beside the embedded dataset, and their coverage."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MAX_INPUT_BYTES = 2**30
 """Graphs whose inputs take more are cut without a run: any machine with 4 GiB free builds these."""
 
 MAX_FLOPS = 5e11
-"""Likewise: what one core computes in half a minute."""
+"""Likewise, for graphs that one core computes in half a minute."""
 
 INDUCTOR_MAX_OPS = 150
 """Graphs of more operators are not fused by TorchInductor as well, which takes 25 ms an operator.
@@ -75,11 +75,11 @@ OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
 
 
 def stale_parents(dataset: Path) -> set[str]:
-    """Return the graphs that do not give their parts in the tables of a dataset any more.
+    """Return the graphs that no longer contain their parts in the tables of a dataset.
 
-    They have gone, are in another split, or have changed since their parts were cut: each part is
-    cut again and compared. A hash of a graph could not tell, as it leaves out what parts hold, such
-    as strides.
+    They were removed, moved to another split, or changed after their parts were cut: each part is
+    cut again and compared. The hash of a graph is not sufficient, since it excludes properties of
+    parts such as strides.
     """
     parts: dict[str, list[dict[str, Any]]] = {}
     columns = ["parent_id", "parent_ops", "subgraph_hash"]
@@ -119,7 +119,7 @@ def drop_parts(dataset: Path, parents: Collection[str]) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """How much of a dataset the rows of a table stand for."""
+    """The coverage of a dataset by the rows of a table."""
 
     num_rows: int
     num_occurrences: int
@@ -138,10 +138,11 @@ class Coverage:
 
 
 def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> None:
-    """Write tables of subgraphs into a dataset directory, and print what they hold.
+    """Write tables of subgraphs into a dataset directory, and print a summary.
 
-    What is done is kept below `build_directory`, in a directory of these graphs and this release,
-    from which a stopped build goes on; equal graphs give equal files. The README is renewed.
+    Progress is stored below `build_directory`, in a directory for these graphs and this release,
+    from which an interrupted build continues. Equal graphs result in equal files. The README is
+    updated.
 
     Raises:
         GraphNetError: there is no such table, a table is empty, or they are too large together.
@@ -166,7 +167,7 @@ def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> 
 
 
 def measure_coverage(folder: Path, num_ops: int) -> dict[str, Coverage]:
-    """Return what a folder of tables covers of a dataset with so many operators, by method."""
+    """Return the coverage of a dataset of `num_ops` operators by a folder of tables, by method."""
     columns = ["num_ops", "num_occurrences", "has_statistics", "splits", "method"]
     paths = [path for split in SPLITS for path in sorted(folder.glob(f"{split}-*.parquet"))]
     by_method: dict[str, list[dict[str, Any]]] = {}
@@ -189,7 +190,7 @@ BEGIN, END = "<!-- subgraphs: make subgraphs -->", "<!-- end of subgraphs -->"
 
 
 def write_coverage(dataset: Path, path: Path) -> None:
-    """Replace what stands between the markers of a text by what the tables of a dataset hold.
+    """Replace the text between the markers of a page by a summary of the tables of a dataset.
 
     Raises:
         GraphNetError: the text has no markers.

@@ -20,11 +20,11 @@ MAX_BYTES = 25 * 2**20
 
 
 def ship(pool: Path, out: Path) -> str:
-    """Write the tables of a pool into a dataset directory, and return a line that says what.
+    """Write the tables of a pool into a dataset directory, and return a summary line.
 
-    Rows are sorted by task, run and trial, so that equal records give equal files, in whatever
-    order they were measured. Tasks without a record are left out. Nothing of it changes where the
-    tables would be too large.
+    Rows are sorted by task, run and trial, so that equal records result in equal files in any order
+    of measurement. Tasks without a record are left out. If the tables would be too large, nothing
+    is written.
 
     Raises:
         DatasetNotFoundError: the pool has no tasks or records.
@@ -58,7 +58,7 @@ def ship(pool: Path, out: Path) -> str:
 
 
 def provenance(out: Path) -> str:
-    """Return the part of the card on where the records are from; "" where there are none."""
+    """Return the section of the card on the origin of the records, or "" without records."""
     if not (out / TUNING_RECORDS.name).is_dir():
         return ""
     tasks = pq.read_table(out / TUNING_TASKS.name, columns=["family"]).to_pylist()

@@ -1,8 +1,8 @@
-"""Statistics of weights as initialisers draw them, put into rows that were captured without them.
+"""Measured statistics of initialised weights, for rows that were captured without weights.
 
-A capture notes what the arguments of an initialiser tell. `python -m builder weights` builds each
-captured model once more, lets its initialisers draw one weight at a time, and keeps what was
-measured beside the row, from where it comes into the dataset.
+A capture records statistics from the arguments of initialisers. `python -m builder weights` builds
+each captured model again, runs its initialisers one weight at a time, and stores the measurements
+beside the row, from where they enter the dataset.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .libraries import LIBRARIES
 pc: Any = pyarrow.compute
 
 ENDING = ".weights.json"
-"""The ending of the file with what was measured: names of weights to mean, std, least, greatest."""
+"""Suffix of the file of measurements: names of weights to mean, std, minimum and maximum."""
 
 INITIALISED = "initialised"
-"""What `weights_origin` says of weights whose statistics were measured."""
+"""Value of `weights_origin` for weights with measured statistics."""
 
 
 def path_of(row: Path) -> Path:
@@ -53,7 +53,7 @@ def _is_measured(path: Path) -> bool:
 
 
 def read_weights(row: Path) -> dict[str, Sequence[float]]:
-    """Return what was measured for a row; nothing where nobody has."""
+    """Return the measurements of a row, if any."""
     path = path_of(row)
     return json.loads(path.read_text()) if path.is_file() else {}
 

@@ -178,7 +178,7 @@ def _measure(payload: dict[str, Any], reporter: Reporter) -> None:
 
 
 def _with_retries(entry: Entry, model: torch.nn.Module) -> tuple[list[Sample], torch.nn.Module]:
-    """Capture a model; what fails for a reason of the capture's own is tried in another way."""
+    """Capture a model; if the capture itself is the obstacle, try another way."""
     is_bound = True
     while True:
         try:
@@ -200,7 +200,7 @@ def _with_retries(entry: Entry, model: torch.nn.Module) -> tuple[list[Sample], t
 
 
 def is_data_dependent(error: BaseException) -> bool:
-    """Tell whether a capture failed since elements of a tensor decide what comes next.
+    """Return whether a capture failed because of data-dependent control flow.
 
     >>> is_data_dependent(ValueError("no"))
     False
@@ -233,7 +233,7 @@ DATA_DEPENDENT = (
     "GuardOnDataDependentSymNode", "DataDependentOutputException",
     "Could not guard on data-dependent", "Could not extract specialized integer",
 )  # fmt: skip
-"""Names of torch's exceptions, and words of their messages, that say so."""
+"""Names of torch's exceptions, and words of their messages, that indicate this."""
 
 SPECIALISED = ("ConstraintViolationError", "Constraints violated", "is marked as dynamic, but")
 """Likewise, of a dimension that was marked and is a constant of the model."""

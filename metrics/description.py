@@ -1,4 +1,4 @@
-"""What our metrics have in common: their inputs, their options and their source."""
+"""Common parts of our metrics: their inputs, options and source."""
 
 from typing import Any
 

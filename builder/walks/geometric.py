@@ -10,14 +10,14 @@ from ..libraries.imports import optional
 from .overrides import read_overrides
 
 NODES, EDGES, CHANNELS = 100, 400, 32
-"""What the entries tagged `small` are called with."""
+"""Example inputs of the entries tagged `small`."""
 
 CORA = (2708, 10556, 1433)
 """Papers, citations in both directions and words of Cora, the graph that most were published with:
 each convolution has a second entry of that size, as the first layer of a network."""
 
 CLASSES = 7
-"""Of Cora's papers: what a convolution gives where it may change the number of channels."""
+"""Classes of Cora: the output channels of convolutions that can change the number of channels."""
 
 WIDTH_AT_CORA = {"EGConv": 16, "GatedGraphConv": CORA[2]}
 """Convolutions that cannot give as many channels as there are classes, and how many they give."""
@@ -29,7 +29,7 @@ ARGUMENTS = {
     "hidden_channels": 16, "num_node_types": 3, "num_edge_types": 4, "edge_type_emb_dim": 8,
     "edge_attr_emb_dim": 8,
 }  # fmt: skip
-"""What a convolution is built with, by the name of the argument."""
+"""Constructor arguments of convolutions by name."""
 
 INPUTS = {
     "x": f"normal({NODES},{CHANNELS})",
@@ -41,11 +41,11 @@ INPUTS = {
     "edge_attr": f"uniform({EDGES},3; 0, 1)",
     "pos": f"normal({NODES},3)",
 }
-"""What a convolution is called with, by the name of the argument."""
+"""Call arguments of convolutions by name."""
 
 
 def walk() -> Iterator[str]:
-    """Yield catalog lines: each convolution with what it has to have, small and at Cora's size."""
+    """Yield catalog lines: each convolution with its required arguments, small and for Cora."""
     convolutions = optional("torch_geometric.nn").conv
     overrides = read_overrides("geometric")
     for name in sorted(convolutions.__all__):
@@ -95,7 +95,7 @@ def _line(name: str, overrides: str, inputs: str, *, ending: str = "", tags: str
 
 
 def _required(signature: inspect.Signature) -> list[str]:
-    """Return what must be given, and what the walk gives though it need not be."""
+    """Return the required arguments, and the optional arguments that the walk passes."""
     return [
         name
         for name, parameter in signature.parameters.items()

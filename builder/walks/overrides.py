@@ -1,10 +1,10 @@
-"""The committed exceptions to a walk: what it cannot know of single models, one a line.
+"""The committed exceptions to a walk for single models, one per line.
 
     model | overrides | inputs | reason
 
-`model` is a class or registry name, or the type of a config, whose every class is then meant.
-Overrides and inputs are written as in a catalog and take the place of the walk's; `-` leaves the
-model out, and empty keeps what the walk finds. A missing reason is an error.
+`model` is a class or registry name, or the type of a config for all its classes. Overrides and
+inputs are written as in a catalog and replace those of the walk; `-` leaves the model out, and an
+empty field keeps the walk's value. A missing reason is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WALKS = Path(__file__).parent
 
 @dataclasses.dataclass(frozen=True)
 class Override:
-    """What is said of one model; `is_left_out` with the reason why."""
+    """The exception of a model, with its reason."""
 
     overrides: str
     inputs: str
@@ -28,7 +28,7 @@ class Override:
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the model has no entry."""
+        """True if the model has no entry."""
         return self.overrides == "-"
 
 
@@ -39,7 +39,7 @@ def read_overrides(source: str) -> Overrides:
     """Return the exceptions of a source by model; none if it has no file.
 
     Raises:
-        CatalogError: a line does not follow the format, or a model stands there twice.
+        CatalogError: a line does not follow the format, or a model occurs twice.
     """
     path = WALKS / f"{source}.txt"
     overrides: dict[str, Override] = {}

@@ -117,7 +117,7 @@ CALLS: dict[str, dict[str, Any]] = {
         "weight_std": 0.05, "emb_std": 0.002,
     },
 }  # fmt: skip
-"""What each model is built with.
+"""Constructor arguments of each model.
 
 Left out: SASRec, which numbers positions in NumPy; DIEN and NARM, which pack sequences; SINE, which
 takes names for features; the field-aware machines, whose tables hold 26 vectors an identifier.

@@ -18,7 +18,7 @@ PATH = Path(__file__).parent / "sizes.txt"
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """A published size: its name and what it changes of the default config."""
+    """A published size: its name and its changes to the default config."""
 
     name: str
     overrides: str

@@ -1,4 +1,4 @@
-"""What a class of transformers is called with, told from its signature and its config."""
+"""Example inputs of transformers classes, derived from their signatures and configs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def positions_of(config: Any) -> int | None:
 
 
 def _takes_mask(config: Any) -> bool:
-    """Tell whether a mask is given: decoders without one mask nothing but what is to come."""
+    """Return whether a mask is passed: decoders without a mask only mask future tokens."""
     is_decoder_only = config.model_type in _causal_types() and not hasattr(config, "is_decoder")
     return not is_decoder_only
 
@@ -82,7 +82,7 @@ def _causal_types() -> frozenset[str]:
 
 
 def _low_ids(config: Any) -> str:
-    """Return the range of ordinary tokens: special ones stand at the ends of vocabularies."""
+    """Return the range of ordinary tokens: special tokens are at the ends of vocabularies."""
     vocabulary = _vocabulary(config)
     return f"10, {min(vocabulary, 2000)}" if vocabulary > 20 else f"1, {max(2, vocabulary)}"
 

@@ -1,6 +1,6 @@
 """Walks the auto-model mappings of transformers: an entry for every class that a config builds.
 
-What the walk cannot know of a model is in `builder/walks/transformers.txt`.
+Exceptions for single models are in `builder/walks/transformers.txt`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def walk() -> Iterator[str]:
             context = _context(model.name, positions_of(model.config))
             step = _step(context, inputs) | {cache: f"cache(1,{context})"}
             workload = workload_of(f"{model.name}-decode", is_language_model=True)
-            if workload.mode == "train":  # steps are taken by what is trained
+            if workload.mode == "train":  # decode steps are not used in training
                 workload = Workload()
             yield _line(model, line_overrides, step, workload, "-decode")
     bases = [entry for entry in entries if "MODEL_MAPPING_NAMES" in entry[0].mappings]
@@ -120,9 +120,9 @@ def _larger(walked: Walked, line_overrides: str, inputs: dict[str, str]) -> Iter
 
 
 def _context(name: str, positions: int | None = None) -> int:
-    """Return how many tokens stand in the cache; the next one has a position of its own.
+    """Return the number of cached tokens; the next token has a further position.
 
-    Of the positions two may come before the first token's, as where padding has one.
+    Up to two positions may precede that of the first token, for example for padding.
 
     >>> [_context("BertLMHeadModel", positions) for positions in (4096, 515, 514, 512)]
     [512, 512, 256, 256]
@@ -222,7 +222,7 @@ def _has_experts(config: Any) -> bool:
 
 
 def _gives_experts(line_overrides: str) -> bool:
-    """Tell whether the overrides give experts to a config whose default has none."""
+    """Return whether the overrides add experts to a config that has none by default."""
     return any(f"{name}=" in line_overrides for name in EXPERTS)
 
 
@@ -255,9 +255,9 @@ def _task(walked: Walked, inputs: dict[str, str]) -> str:
 
 
 def _padding(walked: Walked) -> str:
-    """Return what gives a padding token to a classifier of texts whose config has none.
+    """Return an override that adds a padding token to a text classifier without one.
 
-    It looks for the last token that is none in each text of a batch.
+    The classifier uses the last token of each text that is not padding.
     """
     if not walked.name.endswith("ForSequenceClassification"):
         return ""

@@ -1,6 +1,6 @@
-"""As what a walked model is captured: how many inputs at once, how long, in which dtype and mode.
+"""Workloads of walked models: batch size, length, dtype and mode.
 
-A workload follows from the model's name alone, so that a model that is added moves no other. Of
+A workload depends only on the model's name, so that added models do not change others. Of
 twenty models eight are captured at batch 1, eight with symbolic dimensions, three in half precision
 and two in train mode.
 """
@@ -22,7 +22,7 @@ _ALL_POSITIONS = 128
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """How one entry of a walk is captured; `is_dynamic` makes batch and length symbols."""
+    """The workload of an entry; with `is_dynamic`, batch size and length are symbols."""
 
     batch: int = 1
     dtype: str = "float32"
@@ -31,7 +31,7 @@ class Workload:
 
     @property
     def suffix(self) -> str:
-        """What the workload adds to an entry's name: nothing for batch 1 in float32.
+        """The suffix of an entry's name, empty for batch 1 in float32.
 
         >>> Workload(8, "bfloat16", is_dynamic=True).suffix, Workload(16).suffix, Workload().suffix
         ('-bfloat16-dynamic', '-b16', '')
@@ -74,7 +74,7 @@ def workload_of(name: str, *, is_language_model: bool = False) -> Workload:
 
 
 def tokens_of(name: str, positions: int | None, *, is_language_model: bool = False) -> int:
-    """Return how long a text is: 128 to 512 for encoders, to 2,048 for language models.
+    """Return the length of a text: 128 to 512 for encoders, up to 2,048 for language models.
 
     At most three quarters of the positions are taken, since models reserve some of them.
 
@@ -106,9 +106,9 @@ def batched(inputs: Mapping[str, str], batch: int) -> dict[str, str]:
 
 
 def lengthened(inputs: Mapping[str, str], tokens: int) -> dict[str, str]:
-    """Return written inputs, in which texts have 32 tokens, with texts of another length.
+    """Return input specifications with the text length changed from 32 tokens.
 
-    Where tokens stand for a picture, the length is the picture's and stays.
+    Lengths of image tokens depend on the image and are kept.
 
     >>> lengthened({"ids": "ids(1,32; 9)", "mask": "full(1,32; 1)", "x": "normal(1,8)"}, 128)
     {'ids': 'ids(1,128; 9)', 'mask': 'full(1,128; 1)', 'x': 'normal(1,8)'}

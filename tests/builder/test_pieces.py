@@ -92,7 +92,7 @@ def test_a_piece_that_is_another_graph_is_a_duplicate_and_not_missing(tmp_path: 
     ("changes", "fault"),
     [
         ({"num_pieces": 3}, "The pieces of `m` say that there are [2, 3]."),
-        ({"piece_index": 0}, "A piece of `m` stands there twice."),
+        ({"piece_index": 0}, "A piece of `m` occurs twice."),
         ({"split": "test"}, "The pieces of `m` are in the splits test, train."),
         ({}, None),
     ],
