@@ -59,6 +59,7 @@ _XZ_PRESET = 3
 
 _PARTS: Mapping[str, Any] = {"phase_timeouts_s": {"compile": 90.0, "run": 60.0}}
 _WHOLE: Mapping[str, Any] = {"phase_timeouts_s": {"compile": 180.0, "run": 60.0}}
+_STREAM = "stream"
 _CAPTURED = {"launch_mode": "cuda_graph"}
 
 ARMS = (
@@ -208,7 +209,7 @@ def read_done(
         "sample_digest",
         "compiler",
         "compiler_options",
-        "launch_mode",
+        "settings",
         "device",
         "environment",
     ]
@@ -221,14 +222,19 @@ def read_done(
 
 
 def arm_of(record: Mapping[str, Any], digests: Mapping[str, Mapping[str, str]]) -> Arm | None:
-    """Return the arm that a record belongs to, the one with most options of those that agree."""
+    """Return the arm that a record belongs to, the one with most options of those that agree.
+
+    The settings have the launch mode that the arm asks for; the column may have another one, if a
+    graph could not be captured.
+    """
     options = json.loads(record["compiler_options"] or "{}")
+    launch_mode = json.loads(record["settings"] or "{}").get("launch_mode", _STREAM)
     fitting = [
         arm
         for arm in ARMS
         if arm.compiler == record["compiler"]
         and arm.options.items() <= options.items()
-        and arm.settings.get("launch_mode", "stream") == record["launch_mode"]
+        and arm.settings.get("launch_mode", _STREAM) == launch_mode
         and digests[arm.file].get(record["sample_id"]) == record["sample_digest"]
     ]
     return max(fitting, key=lambda arm: len(arm.options), default=None)

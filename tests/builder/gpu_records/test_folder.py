@@ -80,7 +80,7 @@ def record(queue: Path, file: str, number: int, **changes: Any) -> dict[str, Any
         "framework": "torch",
         "compiler": "inductor",
         "compiler_options": json.dumps({"mode": "default", "dynamic": "auto"}),
-        "launch_mode": "stream",
+        "settings": json.dumps({"launch_mode": "stream"}),
         "device": "cuda",
         "environment": json.dumps({"gpu": {"name": H100}}),
         "status": Status.OK,
@@ -97,7 +97,11 @@ def digests(queue: Path) -> Mapping[str, Mapping[str, str]]:
     ("changes", "expected"),
     [
         ({}, "parts-inductor"),
-        ({"launch_mode": "cuda_graph"}, "parts-cuda-graph"),
+        (
+            {"settings": '{"launch_mode": "cuda_graph"}', "launch_mode": "stream"},
+            "parts-cuda-graph",
+        ),
+        ({"launch_mode": None}, "parts-inductor"),
         ({"compiler": "aotinductor"}, "parts-aotinductor"),
         ({"compiler_options": '{"mode": "reduce-overhead"}'}, "parts-reduce-overhead"),
         ({"compiler": "tvm"}, None),
