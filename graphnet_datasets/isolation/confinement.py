@@ -202,15 +202,31 @@ def _programs() -> Iterator[Path]:
     """Yield Python, the C and C++ toolchain, the CUDA tools and the dynamic loader."""
     yield Path(sys.executable).resolve()
     tools = (os.environ.get("CC", ""), os.environ.get("CXX", ""), *_TOOLS)
+    prefixes = {Path("/usr"), Path("/usr/local")}
     for path in filter(None, map(shutil.which, filter(None, tools))):
         yield Path(path).resolve()
-    for root in (Path("/usr"), Path("/usr/local")):
+        yield from _interpreter(Path(path))
+        prefixes |= {place.parent.parent for place in (Path(path), Path(path).resolve())}
+    shared = (Path("/usr"), *_PERSONAL_FOLDERS)
+    for root in prefixes:
+        if not any(root.is_relative_to(place) or place.is_relative_to(root) for place in shared):
+            yield root / "bin"  # a toolchain with a folder of its own, such as /opt/gcc
         for pattern in _TOOL_FOLDERS:
             yield from root.glob(pattern)
     for pattern in _LOADERS:
         yield from Path("/").glob(pattern)
         yield from Path("/usr").glob(pattern)
     yield Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "bin"
+
+
+def _interpreter(program: Path) -> Iterator[Path]:
+    """Yield the interpreter of a script, such as a wrapper of a compiler."""
+    with contextlib.suppress(OSError), program.open("rb") as file:
+        line = file.readline(256)
+        if line.startswith(b"#!") and (words := line[2:].split()):
+            yield Path(os.fsdecode(words[0])).resolve()
+            if words[0].endswith(b"/env") and (named := shutil.which(os.fsdecode(words[-1]))):
+                yield Path(named).resolve()
 
 
 def _bring_up(interface: str) -> None:

@@ -40,6 +40,9 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         "use the loopback": connect_to_itself,
         "list interfaces": socket.if_nameindex,
         "run Python": lambda: subprocess.run([sys.executable, "-c", ""], check=True),
+        "run the C++ compiler": lambda: subprocess.run(
+            [os.environ.get("CXX", "g++"), "--version"], check=True
+        ),
         "read a file": lambda: (outside / "secret").read_text(),
         "write a file": lambda: (outside / "new").write_text("x"),
         "remove a file": lambda: (outside / "secret").unlink(),

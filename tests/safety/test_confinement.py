@@ -14,7 +14,7 @@ from graphnet_datasets.isolation.confinement import LAYERS, available_layers, wi
 MODULE = "tests.safety.confined_jobs"
 ALLOWED = {
     "write into its own directory", "write a temporary file", "use the loopback",
-    "list interfaces", "run Python",
+    "list interfaces", "run Python", "run the C++ compiler",
 }  # fmt: skip
 needs_all_layers = pytest.mark.skipif(
     not all(available_layers().values()) or platform.machine() != "x86_64",
@@ -39,6 +39,18 @@ def test_a_job_reaches_nothing_of_its_user(tmp_path: Path, monkeypatch: pytest.M
     assert reached == ALLOWED
     assert not report["has_token"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["secret"]
+
+
+@needs_all_layers
+def test_a_compiler_may_be_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    wrapper = tmp_path / "bin" / "g++"
+    wrapper.write_text('#!/usr/bin/env bash\nexec g++ "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CXX", str(wrapper))
+    with ForkServer(MODULE) as server, server.directory() as directory:
+        outcome = server.run(payload_of(tmp_path), directory, phases=("load",))
+    assert not outcome.merged()["results"]["run the C++ compiler"]
 
 
 @needs_all_layers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import random
@@ -315,11 +316,22 @@ def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tupl
         importlib.import_module("torch._dynamo")
     if with_compiler:
         importlib.import_module("torch._inductor.compile_fx")  # once instead of in every run
+        _find_cuda_driver()
 
     from . import materialize, shapes, tensors  # noqa: F401
 
     assert not torch.cuda.is_initialized()  # noqa: S101 (a forked process could not use the device)
     return _SELDOM
+
+
+def _find_cuda_driver() -> None:
+    """Let Triton find the library of the CUDA driver, for which it runs a program.
+
+    Confined jobs may not start that program; they inherit the result, which Triton caches.
+    """
+    if torch.backends.cuda.is_built():
+        with contextlib.suppress(Exception):  # without Triton or a driver, jobs report the problem
+            importlib.import_module("triton.backends.nvidia.driver").libcuda_dirs()
 
 
 def count_gpus() -> int | None:
