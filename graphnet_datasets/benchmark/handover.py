@@ -29,8 +29,13 @@ PHASES = tuple(phase for phase in ALL_PHASES if phase != "judge")
 """The phases of a worker; judging happens in the parent."""
 PROFILE_PHASES = ("profiler", "profile")
 """The phases after the timed calls: starting the profiler, and profiled calls."""
-CANDIDATE_PHASES = (*PHASES, *PROFILE_PHASES)
-"""The phases of a worker that runs a candidate; all judged data precedes `PROFILE_PHASES`."""
+CANDIDATE_PHASES = ("load", "baseline", "first", "compile", "run", *PROFILE_PHASES)
+"""The phases of a worker that runs a candidate; all judged data precedes `PROFILE_PHASES`.
+
+In `first` the first calls of eager are timed, after the untimed ones in `baseline`.
+"""
+RECORDED_PHASES = {"first": "baseline", "profiler": "run", "profile": "run"}
+"""The phases of records for those phases of a worker that records do not have."""
 EAGER_PHASES = (*PHASES, "oracle")
 """The phases of the worker that computes the reference outputs."""
 

@@ -27,6 +27,7 @@ DOING = {
     "still": "waiting with",
     "load": "loading",
     "baseline": "running eager on",
+    "first": "running eager on",
     "compile": "compiling",
     "run": "running",
     "time": "timing",

@@ -163,8 +163,9 @@ class Settings:
 
     def limits(self, device: str) -> Limits:
         """Return the resource limits for the processes of one sample."""
+        timeouts_s = self.phase_timeouts_s
         limits = Limits(
-            phase_timeouts_s=self.phase_timeouts_s,
+            phase_timeouts_s={"first": timeouts_s["baseline"], **timeouts_s},
             memory_bytes=self.memory_limit_bytes,
             is_memory_enforced=device == "cpu",
         )

@@ -16,7 +16,8 @@ _OTHER = "everything else"
 _ROWS: Mapping[str, str] = {
     START: "start processes",
     "load": "load",
-    "baseline": "eager first",
+    "baseline": "eager untimed",
+    "first": "eager first",
     "compile": "compile",
     "run": "time in pairs",
     "profiler": "start the profiler",

@@ -28,7 +28,8 @@ def test_a_run_prints_each_of_its_phases(tmp_path: Path) -> None:
     assert header.split() == ["phase", "eager", "torchscript", "all", "share"]
     cells = {row[0]: row[1:] for row in (re.split(r"\s{2,}", line) for line in rows)}
     assert list(cells) == [
-        "start processes", "load", "eager first", "compile", "time in pairs", "count kernels",
+        "start processes", "load", "eager untimed", "eager first", "compile", "time in pairs",
+        "count kernels",
         "eager alone: load", "eager alone: repeat calls", "eager alone: time",
         "eager alone: float64", "judge", "everything else", "all",
     ]  # fmt: skip

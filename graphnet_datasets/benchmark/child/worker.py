@@ -120,6 +120,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         baseline.prepare(draw_set(num_sets))
         snapshot.find_changed()
 
+    turnstile.enter("first")
     time_eager_first(
         *(baseline, runtime, resident_bytes, clock, evict_caches, reporter),
         lay_out=lay_out,

@@ -10,8 +10,6 @@ STATUS_OF_PHASE = {
     "baseline": Status.BASELINE_FAILED,
     "compile": Status.COMPILE_FAILED,
     "run": Status.RUN_FAILED,
-    "profiler": Status.RUN_FAILED,
-    "profile": Status.RUN_FAILED,
 }
 _REASON_OF_ENDING = {
     Ending.ERROR: Reason.EXCEPTION,

@@ -19,7 +19,14 @@ from ...schema.runs import COLD
 from ...scores.undecidable import undecidable_reason
 from ...timing.disturbance import Interval
 from ..draw_plan import DrawPlan
-from ..handover import FIRST, PROFILE_PHASES, DrawnCalls, JudgedCall, digest_of
+from ..handover import (
+    FIRST,
+    PROFILE_PHASES,
+    RECORDED_PHASES,
+    DrawnCalls,
+    JudgedCall,
+    digest_of,
+)
 from .calls import DECIDED_T, Pair, compare_calls, find_constant, moves_by_rounding
 from .correctness import (
     Drawn,
@@ -171,7 +178,7 @@ class Run:
         if is_harness_failure(outcome):
             self._fail(Status.HARNESS_FAILED, Reason.CRASH, outcome.phase, outcome.error)
         elif outcome.ending is not Ending.FINISHED and outcome.phase not in PROFILE_PHASES:
-            phase = outcome.phase
+            phase = RECORDED_PHASES.get(outcome.phase, outcome.phase)
             if phase == "run" and self._messages.get("failed_phase") == "compile":
                 phase = "compile"  # torch.compile raises recompilation errors from a call
             self._fail(STATUS_OF_PHASE[phase], reason_of(outcome), phase, outcome.error)
@@ -216,11 +223,11 @@ class Run:
 
     def fail_protocol(self, message: str) -> None:
         """Record that the worker's messages or files were invalid after the baseline had run."""
-        phase = self._outcome.phase
+        phase = RECORDED_PHASES.get(self._outcome.phase, self._outcome.phase)
         error = {"type": "ProtocolError", "message": message}
         self.has_outputs = False
         status = STATUS_OF_PHASE[phase]
-        self._fail(status, Reason.CRASH, "run" if phase in PROFILE_PHASES else phase, error)
+        self._fail(status, Reason.CRASH, phase, error)
 
     def _fail(
         self, status: Status, reason: Reason, phase: str, error: Mapping[str, str] | None

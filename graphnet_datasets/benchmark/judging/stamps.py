@@ -105,6 +105,7 @@ def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
             continue  # see `read_layouts`
         if stamp.label.startswith(PHASE_PREFIX) and begun is None:
             phase = stamp.label.removeprefix(PHASE_PREFIX)
+            phase = "baseline" if phase == "first" else phase
         elif sign == "+" and begun is None and phase in calls:
             begun = stamp
         elif sign == "-" and begun is not None and begun.label[1:] == name:
