@@ -23,7 +23,7 @@ _MIN_SECRET_LENGTH = 4
 
 
 def hide_credentials(text: str) -> str:
-    """Replace the credentials of every URL in a text by `***`.
+    """Replace the credentials of every URL in a string by `***`.
 
     Credentials are the user and password before the host, and the values of query parameters whose
     names suggest tokens, keys or signatures.
@@ -39,7 +39,7 @@ def hide_credentials(text: str) -> str:
 
 
 def hide_parts(text: str, url: str) -> str:
-    """Replace the credentials of a URL by `***` wherever they occur in a text.
+    """Replace the credentials of a URL by `***` wherever they occur in a string.
 
     A file system may quote part of its URL, or build another address from it.
 
@@ -57,7 +57,7 @@ def hide_parts(text: str, url: str) -> str:
 
 
 def hide_options(text: str, options: Mapping[str, Any]) -> str:
-    """Replace the secret values of a file system's options by `***` in a text.
+    """Replace the secret values of a file system's options by `***` in a string.
 
     >>> hide_options("no user 'tiger'", {"client_kwargs": {"aws_secret_access_key": "tiger"}})
     "no user '***'"

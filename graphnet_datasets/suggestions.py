@@ -14,7 +14,7 @@ _BEST_BY = 0.1
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return ` Did you mean …?` with the names most like one that does not exist, or "".
 
-    Case does not count, and the last part of a path may stand for all of it.
+    Case is ignored, and the last part of a path matches the whole path.
 
     >>> did_you_mean("inducter", ["inductor", "eager", "onnxruntime"])
     ' Did you mean `inductor`?'

@@ -17,7 +17,7 @@ TAGS = (
     "norm", "pooling", "quantized", "random", "recurrent", "scatter_gather", "sort", "state",
 )  # fmt: skip
 """All tags. `in_place`, `random` and `state` (autocast, grad mode, vmap) describe the actual calls,
-not what an operator could do; `dynamic` means `Sample.is_dynamic`.
+not the capabilities of an operator; `dynamic` means `Sample.is_dynamic`.
 """
 
 _WORDS = {

@@ -35,7 +35,7 @@ DOING = {
     "profile": "profiling",
     "oracle": "computing in float64",
 }
-"""What a phase does to its sample, for people."""
+"""Readable descriptions of the phases."""
 QUIET_S = 30.0
 """Without a terminal, the minimum interval between lines about the current phase, in seconds."""
 

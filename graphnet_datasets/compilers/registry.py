@@ -253,8 +253,8 @@ def reference_of(factory: Any) -> str:
     is_top_level = name.isidentifier() and getattr(module, name, factory) is factory
     if module is None or not is_top_level:
         raise CompilerError(
-            f"The compiler {factory!r} does not stand at the top of a module, so that the "
-            "processes that run it cannot find it. Move it there and register it again."
+            f"The compiler {factory!r} is not defined at the top level of a module, so other "
+            "processes cannot import it. Move it there and register it again."
         )
     path = getattr(module, "__file__", None)
     if module.__name__ != "__main__" and (

@@ -29,7 +29,7 @@ MODULES: Mapping[str, str] = {
     "operators",
     "runtime": "`make_runtime(device, num_threads)`, `import_all(with_compiler, with_fakes)`: "
     "how a run handles its tensors, and what its jobs import",
-    "results": "`find_results(sample)`: what each operator gives, without running it",
+    "results": "`find_results(sample)`: the results of each operator, without running it",
     "printer": "`print_source(sample, names)`: its text; for directories also `print_model`, "
     "`argument_names` and `FORM`",
     "source": "`parse_source(text, metadata, **facts)`: a sample out of the text of a directory",
@@ -40,7 +40,7 @@ MODULES: Mapping[str, str] = {
     "profiling": "`profile_call(call, prepare, device, num_calls)`: the kernels of a call",
     "regions": "`find_regions(sample)`: where a graph computes in another mode (autocast, no grad)",
     "gradients": "`differentiate(sample, **options)`: joint, forward and backward graphs",
-    "fusion": "`find_fused(sample, **options)`: what the framework's own compiler fuses",
+    "fusion": "`find_fused(sample, **options)`: the groups that the framework's own compiler fuses",
     "probing": "`probe(sample, points, **limits)`: one walk over shapes at several sizes at once",
     "extract": "`extract(...)`: live modules to samples",
 }

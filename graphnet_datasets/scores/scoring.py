@@ -202,8 +202,8 @@ def _nothing_to_score(records: Records) -> str:
     statuses = sorted({row["status"] for row in records.excluded})
     return (
         f"There is nothing to score: each of the {len(records.excluded)} runs ended "
-        f"{' or '.join(f'`{status}`' for status in statuses)}, which says nothing of the compiler. "
-        "Their errors stand in the columns `error_type` and `error_message`."
+        f"{' or '.join(f'`{status}`' for status in statuses)}, which is not the compiler's fault. "
+        "Read their errors in the columns `error_type` and `error_message`."
     )
 
 

@@ -166,7 +166,7 @@ def seconds_text(value: float | None) -> str:
 
 
 def not_distinguishable(mean: Mean) -> str:
-    """Return why an arm cannot be told apart from eager.
+    """Return why an arm cannot be distinguished from eager.
 
     >>> not_distinguishable(Mean(1.16, 0.93, 1.41, 6))
     'not distinguishable from eager with 6 families; about 12 would be needed'
@@ -317,7 +317,7 @@ def _pairs(summaries: Sequence[Summary]) -> list[str]:
         if more:
             shown.append(f"{more} more pairs")
         lines.append(
-            f"Cannot be told apart from each other, since the interval of their ratio contains 1: "
+            f"Not distinguishable, since the interval of their ratio contains 1: "
             f"{'; '.join(shown)}."
         )
     if len(means) > MAX_PAIRS:

@@ -134,7 +134,7 @@ def test_what_no_other_process_would_find_is_refused() -> None:
     def local(module: Any, example_inputs: Any) -> Any:  # noqa: ARG001
         return module
 
-    with pytest.raises(CompilerError, match="does not stand at the top of a module"):
+    with pytest.raises(CompilerError, match="is not defined at the top level"):
         register_compiler("local", local)
 
 

@@ -375,8 +375,8 @@ def test_records_that_all_lie_outside_n_are_refused() -> None:
     with pytest.raises(ScoreError) as error:
         speedup_score([BROKEN_EAGER])
     assert str(error.value) == (
-        "There is nothing to score: each of the 1 runs ended `baseline_failed`, which says nothing "
-        "of the compiler. Their errors stand in the columns `error_type` and `error_message`."
+        "There is nothing to score: each of the 1 runs ended `baseline_failed`, which is not the "
+        "compiler's fault. Read their errors in the columns `error_type` and `error_message`."
     )
 
 

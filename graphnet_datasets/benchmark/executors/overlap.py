@@ -200,7 +200,7 @@ class TimingGate:
                 self._changed.notify_all()
 
     def enter(self, lane: Lane, phase: str) -> None:
-        """Note the phase that a lane's job enters, before it is told to continue.
+        """Note the phase that a lane's job enters, before the job may continue.
 
         On a GPU, a lane that leaves a quiet phase while another one is timed is stopped.
         """

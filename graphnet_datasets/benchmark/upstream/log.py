@@ -147,7 +147,7 @@ def to_row(block: Block) -> dict[str, Any]:
         warnings.append(f"upstream's tools call this sample `{upstream_status}`")
     error_type, error_message = block.error or (None, None)
     if status is Status.HARNESS_FAILED and error_message is None:
-        error_message = "The log tells of one arm only, whose outputs were compared with nothing."
+        error_message = "The log covers one arm only, whose outputs were not compared."
     baseline, candidate = _times(block)
     passing, compared = _upstream_passing_t(block), block.compared("equal")
     return empty_run() | {
