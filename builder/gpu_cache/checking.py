@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -108,3 +110,21 @@ def _check_sample(row: Mapping[str, Any], directory: Path, *, is_pretending: boo
         return False
     print("The outputs agree with eager's.")
     return is_hit
+
+
+def main() -> int:
+    """Run the check of `check-gpu-cache` and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--pretend", default="")
+    options = parser.parse_args()
+    try:
+        return int(not check(options.directory, options.pretend, options.count))
+    except GraphNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,6 +6,8 @@ import argparse
 import contextlib
 import json
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,9 +73,10 @@ def add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from .checking import check
-
-    return int(not check(options.directory, options.pretend, options.count))
+    # In a new process, since torch must be imported before the modules of other commands.
+    command = [sys.executable, "-m", "builder.gpu_cache.checking", str(options.directory)]
+    command += ["--count", str(options.count), "--pretend", options.pretend]
+    return subprocess.run(command).returncode  # noqa: S603 (our own module, no shell)
 
 
 def _run(options: argparse.Namespace) -> int:
