@@ -103,4 +103,4 @@ def test_rows_of_any_other_table_go_to_its_config(hub: Hub, tmp_path: Path) -> N
     runs = [{**empty_run(), "run_id": "a", "started_at": "2026"}]
     write_runs(runs, path.parent / "mine.parquet")
     result = call(path.parent, REPO, exit_code=1)
-    assert "holds records of timed runs and tuned options" in result.stderr
+    assert "contains records of timed runs and tuned options" in result.stderr

@@ -96,7 +96,7 @@ def test_compile_bench_tune_and_cache(file: str, tmp_path: Path) -> None:
     assert invoke("compile", file, *shapes, "--emit", "svg").startswith("<svg")
     assert "__global__" in invoke("compile", file, *shapes, "--emit", "cuda")
     assert "S0(c" in invoke("compile", file, *shapes, "--emit", "loops")
-    assert "it is c, cuda" in invoke("compile", file, *shapes, "--emit", "x", code=2)
+    assert "Expected c, cuda" in invoke("compile", file, *shapes, "--emit", "x", code=2)
     assert "mm: median" in invoke("bench", file, *shapes, "--runs", "2")
     cache = str(tmp_path / "cache.parquet")
     few = ["--population", "2", "--generations", "1"]
