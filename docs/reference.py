@@ -66,7 +66,7 @@ def describe_operators() -> str:
         rows = (
             (
                 entry.name,
-                "checked" if entry.is_checked else "",
+                "checked" if "checked" in entry.facts else "",
                 " ".join(f for f in entry.facts if f.rstrip("*_") in NAMESPACES),
                 " ".join(
                     f"{fact}={value}" if value else fact

@@ -89,6 +89,7 @@ class Inductor(DynamoCompiler):
         self._is_carrying = False
 
     def carry_caches(self, carried: Path, directory: Path) -> bool:
+        """Link carried caches into the private ones; `compile` then counts the missing graphs."""
         self._is_carrying = super().carry_caches(carried, directory)
         return self._is_carrying
 

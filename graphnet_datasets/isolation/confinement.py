@@ -52,6 +52,7 @@ _TOOLS = (
     "ld.gold",
     "ld.lld",
     "openssl",
+    "nvcc",
 )
 _TOOL_FOLDERS = ("lib/gcc*", "libexec/gcc*", "lib/llvm*")
 _LOADERS = ("lib*/ld-linux*.so*", "lib/*/ld-linux*.so*")
