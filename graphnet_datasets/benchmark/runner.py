@@ -237,6 +237,11 @@ def _make_executor(
                 "`compile_cache` is a folder of this machine, which the nodes of a Ray cluster may "
                 'lack. Leave it out, or use `executor="local"`.'
             )
+        if num_jobs is not None:
+            raise RunError(
+                "`jobs` is for the devices of this machine. A Ray cluster runs one sample at a "
+                "time on each device; leave `jobs` out."
+            )
         from .executors.ray_executor import RayExecutor
 
         return RayExecutor(

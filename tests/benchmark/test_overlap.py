@@ -139,6 +139,11 @@ def test_a_run_needs_at_least_one_job() -> None:
         run(LINEAR, "eager", jobs=0)
 
 
+def test_a_cluster_overlaps_no_samples() -> None:
+    with pytest.raises(RunError, match="leave `jobs` out"):
+        run(LINEAR, "eager", jobs=2, executor="ray")
+
+
 def test_one_lane_is_timed_at_a_time_and_not_beside_work() -> None:
     gate = TimingGate()
     first, second = lanes(gate)
