@@ -120,7 +120,8 @@ def print_sample(
     """
     if names not in ("canonical", "source"):
         raise typer.BadParameter(
-            f"Expected `canonical` or `source`, got `{names}`.", param_hint="--names"
+            f"Expected `canonical` or `source`, got `{printable_line(names)}`.",
+            param_hint="--names",
         )
     if svg is not None and not svg.absolute().parent.is_dir():
         raise DiskError(

@@ -14,6 +14,7 @@ import typer
 from ..atomic import replaced
 from ..decoding import read_bytes, read_npy
 from ..errors import DatasetNotFoundError, TensorComprehensionError
+from ..terminal import printable_line
 from .disk import new_output
 from .tc_arguments import constants_of, pairs_of, parameters_of, random_arrays, shapes_of
 from .terminal import echo
@@ -122,7 +123,7 @@ def compile_file(
 ) -> None:
     """Compile a definition for the given sizes and print the generated code or its schedule."""
     if emit not in (*_EMITTED, "nothing"):
-        accepted = f"Expected {', '.join(_EMITTED)} or nothing, got `{emit}`."
+        accepted = f"Expected {', '.join(_EMITTED)} or nothing, got `{printable_line(emit)}`."
         raise typer.BadParameter(accepted, param_hint="--emit")
     definition, name = _chosen(file, entry)
     kernel, _ = _compiled(definition, name, shape, constant, preset, 0)

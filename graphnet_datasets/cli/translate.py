@@ -9,6 +9,7 @@ import typer
 
 from ..atomic import new_directory
 from ..errors import DatasetExistsError, TranslationError
+from ..terminal import printable_line
 from .counting import PARTLY
 from .disk import new_output
 from .groups import with_groups
@@ -56,7 +57,9 @@ def translate(
     from ..transforms import translate as translate_sample
 
     if to != "paddle":
-        raise typer.BadParameter(f"Expected `paddle`, got `{to}`.", param_hint="--to")
+        raise typer.BadParameter(
+            f"Expected `paddle`, got `{printable_line(to)}`.", param_hint="--to"
+        )
     if out.exists() and (out.suffix == ".parquet" or any(out.iterdir())):
         raise DatasetExistsError(f"`{out}` exists already. Choose another path for --out.")
     rows = require_rows(names, selection.filters(), dataset=selection.dataset, framework="torch")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetExistsError
-from ..terminal import counted
+from ..terminal import counted, printable_line
 from .disk import new_output
 from .groups import with_groups
 from .selection import SelectionOptions
@@ -65,7 +65,8 @@ def validate(
     for name in checks:
         if name not in CHECKS:
             raise typer.BadParameter(
-                f"Expected one of {', '.join(CHECKS)}, got `{name}`.", param_hint="--check"
+                f"Expected one of {', '.join(CHECKS)}, got `{printable_line(name)}`.",
+                param_hint="--check",
             )
     validations: list[Validation] = []
     with Validator(

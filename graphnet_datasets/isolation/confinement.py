@@ -52,7 +52,6 @@ _TOOLS = (
     "ld.gold",
     "ld.lld",
     "openssl",
-    "nvcc",
 )
 _TOOL_FOLDERS = ("lib/gcc*", "libexec/gcc*", "lib/llvm*")
 _LOADERS = ("lib*/ld-linux*.so*", "lib/*/ld-linux*.so*")
@@ -202,7 +201,13 @@ def _reading_rules(path: Path) -> Iterator[_Rule]:
 def _programs() -> Iterator[Path]:
     """Yield Python, the C and C++ toolchain, the CUDA tools and the dynamic loader."""
     yield Path(sys.executable).resolve()
-    tools = (os.environ.get("CC", ""), os.environ.get("CXX", ""), *_TOOLS)
+    has_gpu = Path("/dev/nvidiactl").exists()
+    tools = (
+        os.environ.get("CC", ""),
+        os.environ.get("CXX", ""),
+        *_TOOLS,
+        "nvcc" if has_gpu else "",
+    )
     prefixes = {Path("/usr"), Path("/usr/local")}
     for path in filter(None, map(shutil.which, filter(None, tools))):
         yield Path(path).resolve()

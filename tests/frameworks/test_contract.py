@@ -96,8 +96,8 @@ def test_what_a_framework_does_not_offer_is_said(toy: Sample) -> None:
     with pytest.raises(UnknownFrameworkError) as caught:
         find_results(toy)
     assert str(caught.value) == (
-        "The framework `toy` offers no `results` (`find_results(sample)`: what each operator "
-        "gives, without running it)."
+        "The framework `toy` offers no `results` (`find_results(sample)`: the results of "
+        "each operator, without running it)."
     )
     assert measure_costs(toy) is None
     outcomes = {each.check: each for each in validate(toy).results}

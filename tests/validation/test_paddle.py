@@ -86,8 +86,8 @@ def test_embedded_graphs_are_captured_again_as_they_are(validator: Validator, na
         ),
         (
             PADDLE_ROUNDED, "reextractable", "failed",
-            r"It cannot be captured again: The graph captured for `again` does not compute what "
-            r"the layer computes: output 0 differs by up to .*",
+            r"It cannot be captured again: The graph captured for `again` does not compute the "
+            r"results of the layer: output 0 differs by up to .*",
         ),
         (
                 PADDLE_MISTYPED, "runnable", "failed",

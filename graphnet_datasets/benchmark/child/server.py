@@ -1,7 +1,6 @@
 """The fork server of a framework, which imports common modules and forks a process per job."""
 
 import contextlib
-import importlib
 import json
 import os
 
@@ -31,7 +30,8 @@ def prepare() -> tuple[str, ...]:
     framework = os.environ[FRAMEWORK_VARIABLE]
     # Before any module of this library with a global `torch`: pickled names of torch's objects, and
     # with them the keys of TorchInductor's caches, contain the first such module.
-    importlib.import_module(framework)
+    if framework == "torch":
+        import torch  # noqa: F401
     wanted = {name for name in os.environ.get(COMPILERS_VARIABLE, "").split(",") if name}
     options = {
         entry.name: entry

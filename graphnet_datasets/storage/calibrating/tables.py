@@ -61,7 +61,13 @@ def calibrate_tables(
         raise DatasetNotFoundError(
             f"`{path}` has no table of graphs. Pass a dataset directory or a Parquet file."
         )
-    check_device(device, ("torch",))
+    check_device(device, ())
+    frameworks = {
+        name
+        for file in files
+        for name in read_table(file, columns=["framework"])["framework"].unique().to_pylist()
+    }
+    check_device(device, frameworks & {"torch"})
     shared, too_large = SharedCalibrations(), set[str]()
     total = sum(read_table(file, columns=["id"]).num_rows for file in files)
     counts: collections.Counter[str] = collections.Counter()

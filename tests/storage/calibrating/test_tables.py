@@ -133,7 +133,7 @@ def test_a_graph_that_takes_too_much_memory_is_named_before_it_does() -> None:
     limits = dataclasses.replace(CALIBRATION_LIMITS, memory_bytes=2**29)
     (found,) = calibrate_rows([sample.to_row()], jobs=1, limits=limits)
     assert found.is_too_large
-    assert re.search(r"`a/wide` brings .* to 1\.07\d GB; the limit is 0\.53\d GB", found.reason)
+    assert re.search(r"of `a/wide` .* to 1\.07\d GB; the limit is 0\.53\d GB", found.reason)
 
 
 @pytest.mark.torch
@@ -215,7 +215,9 @@ def test_the_command_says_what_it_did(tmp_path: Path) -> None:
 @pytest.mark.torch
 def test_a_device_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     path = write_table([linear("a/large", 90.0)], tmp_path / "graphs.parquet")
-    with pytest.raises(RunError, match="Cannot calibrate on the device `cuda:99`: "):
+    with pytest.raises(
+        RunError, match=r"CUDA is not available|Cannot calibrate on the device `cuda:99`: "
+    ):
         calibrate_tables(path, device="cuda:99")
     result = CliRunner().invoke(app, ["calibrate", str(path), "--device", "cuda:99"])
     assert result.exit_code != 0
