@@ -35,8 +35,8 @@ class Staging:
     ['mine']
     """
 
-    def __init__(self, target: Path, work: str, pattern: str = f"parts/*{PART_SUFFIX}") -> None:
-        self.target, self.work, self._kept = target, work, pattern
+    def __init__(self, target: Path, work: str, kept: str = f"parts/*{PART_SUFFIX}") -> None:
+        self.target, self.work, self._kept = target, work, kept
         self.directory = target.absolute().parent / f".{target.name}.{work}"
         self.parts = self.directory / "parts"
 
