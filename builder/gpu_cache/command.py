@@ -18,6 +18,7 @@ from graphnet_datasets.benchmark import Settings
 from graphnet_datasets.benchmark.handover import COMPILERS_VARIABLE, OPTIONS_VARIABLE
 from graphnet_datasets.benchmark.records.records import hash_json, sample_digest
 from graphnet_datasets.benchmark.worker_job import WorkerJob
+from graphnet_datasets.compilers import parse_options
 from graphnet_datasets.compilers.carrying import set_environment
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.frameworks import FRAMEWORK_VARIABLE
@@ -88,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
         num_threads=options.threads,
         memory_limit_bytes=int(options.memory * 2**30),
     )
-    compiler_options = dict(_option(text) for text in options.option)
+    compiler_options = parse_options(options.option)
     check_untimed(compiler_options)
     rows = read_in_order(options.samples)[: options.limit]
     fill(
@@ -133,15 +134,6 @@ def check_untimed(options: Mapping[str, Any]) -> None:
             f"The option `{timing[0]}` chooses kernels by their times on the card. Leave it out, "
             "or compile on the GPU itself."
         )
-
-
-def _option(text: str) -> tuple[str, Any]:
-    name, sign, value = text.partition("=")
-    if not sign:
-        raise GraphNetError(f"`{text}` is not an option. Write it as `name=value`.")
-    with contextlib.suppress(ValueError):
-        value = json.loads(value)
-    return name, value
 
 
 def fill(

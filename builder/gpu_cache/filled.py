@@ -8,7 +8,7 @@ import io
 import json
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,13 @@ MANIFEST = ("torch_key", "system_hash", "module_of_torch")
 _NUM_CHECKED = 5
 
 
+def read_samples(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a `samples.jsonl`, without an incomplete last line."""
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError):  # a fill was killed
+            yield json.loads(line)
+
+
 class Filled:
     """A folder of caches, with a line for each sample that was tried.
 
@@ -38,16 +45,12 @@ class Filled:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
-        self.samples: dict[str, dict[str, Any]] = {}
         self.checked: list[Mapping[str, Any]] = []
         path = directory / SAMPLES_NAME
         text = path.read_text() if path.is_file() else ""
         if text and not text.endswith("\n"):
             path.write_text(f"{text}\n")
-        for line in text.splitlines():
-            with contextlib.suppress(ValueError):  # the last line of a fill that was killed
-                record = json.loads(line)
-                self.samples[record["key"]] = record
+        self.samples = {record["key"]: record for record in read_samples(text)}
 
     def is_done(self, key: str, *, is_retrying: bool) -> bool:
         """Return whether a sample needs no further attempt."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
@@ -31,6 +30,7 @@ from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.terminal import counted
 
 from ..capturing import BUILDER
+from ..gpu_cache.filled import SAMPLES_NAME, read_samples
 from .queue import FILES, GRAPHS_FILE, HALF_FILE, PARTS_FILE
 from .script import CACHES, PLAN, WHEELS, Arm
 
@@ -40,7 +40,7 @@ RUNS = "runs"
 
 SCRIPT = "records.py"
 STARTER = "graphnet_datasets/starter"
-"""What stays behind: rows come from the folder."""
+"""The part of the package that does not travel, since rows come from the folder."""
 
 CARRIED = (
     "datasets", "huggingface_hub", "httpx2", "httpcore2", "truststore", "dill", "multiprocess",
@@ -50,9 +50,6 @@ CARRIED = (
 
 PYTHON = "3.12"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
-
-SAMPLES_NAME = "samples.jsonl"
-"""File of a directory of `gpu-cache` that lists the entries of each sample."""
 
 _SAMPLES_PER_ARCHIVE = 12
 _XZ_PRESET = 3
@@ -111,7 +108,9 @@ def pack(
             made, or the result is larger than `MAX_FOLDER_BYTES`.
     """
     if out.exists() and not (out / PLAN).is_file():
-        raise GraphNetError(f"`{out}` exists and is no such folder. Choose another place for it.")
+        raise GraphNetError(
+            f"`{out}` exists and is not a folder for a GPU machine. Choose another place."
+        )
     digests = {name: read_digests(queue / name) for name in FILES}
     ids = {name: list(of_file)[:num_rows] for name, of_file in digests.items()}
     plan = make_plan(ids, read_done(queue, digests))
@@ -329,18 +328,17 @@ def pack_caches(
 def _entries(caches: Path) -> dict[str, dict[str, Path]]:
     """Return the files of each sample of a directory, by their places in it."""
     try:
-        lines = (caches / SAMPLES_NAME).read_text().splitlines()
+        text = (caches / SAMPLES_NAME).read_text()
     except OSError as error:
         raise GraphNetError(
             f"`{caches}` has no `{SAMPLES_NAME}`. Choose a directory that "
             "`python -m builder gpu-cache` wrote."
         ) from error
-    entries = {}
-    for line in lines:
-        with contextlib.suppress(ValueError):  # the last line may be incomplete
-            record = json.loads(line)
-            entries[record["id"]] = {place: caches / place for place in record.get("entries") or ()}
-    return {name: paths for name, paths in entries.items() if paths}
+    return {
+        record["id"]: {place: caches / place for place in record["entries"]}
+        for record in read_samples(text)
+        if record.get("entries")
+    }
 
 
 def _device_of(record: Mapping[str, Any]) -> str:

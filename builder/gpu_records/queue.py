@@ -58,32 +58,22 @@ _PART_COLUMNS = ("subgraph_hash", "splits", "has_statistics")
 _ROWS_AT_ONCE = 100
 
 
-def fair_shares(sizes: Mapping[T, int], count: int) -> dict[T, float]:
+def fair_shares(sizes: Mapping[T, int], count: int, *, is_whole: bool = False) -> dict[T, float]:
     """Return how many of `count` rows to take from each stratum.
 
-    All strata have the same number, except that a stratum with fewer rows gives all it has.
+    All strata have the same number, except that a stratum with fewer rows gives all it has. With
+    `is_whole` the numbers are whole, and the largest strata take the remainder.
 
-    >>> fair_shares({"cv": 90, "nlp": 50, "audio": 4}, 40)
-    {'audio': 4, 'nlp': 18.0, 'cv': 18.0}
+    >>> fair_shares({"cv": 90, "nlp": 50, "audio": 4}, 41)
+    {'audio': 4, 'nlp': 18.5, 'cv': 18.5}
+    >>> fair_shares({"cv": 90, "nlp": 50, "audio": 4}, 41, is_whole=True)
+    {'audio': 4, 'nlp': 18, 'cv': 19}
     """
     shares: dict[T, float] = {}
     left = float(count)
     for position, (stratum, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
-        shares[stratum] = min(size, left / (len(sizes) - position))
-        left -= shares[stratum]
-    return shares
-
-
-def whole_shares(sizes: Mapping[T, int], count: int) -> dict[T, int]:
-    """Return `fair_shares` in whole rows; the largest strata take the remainder.
-
-    >>> whole_shares({"cv": 90, "nlp": 50, "audio": 4}, 41)
-    {'audio': 4, 'nlp': 18, 'cv': 19}
-    """
-    shares: dict[T, int] = {}
-    left = min(count, sum(sizes.values()))
-    for position, (stratum, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
-        shares[stratum] = min(size, left // (len(sizes) - position))
+        share = left / (len(sizes) - position)
+        shares[stratum] = min(size, int(share) if is_whole else share)
         left -= shares[stratum]
     return shares
 
@@ -238,11 +228,11 @@ def _choose(candidates: Sequence[Row], keys: Sequence[Key], count: int, seed: in
     tasks: dict[str, list[Row]] = defaultdict(list)
     for row in candidates:
         tasks[row["task"]].append(row)
-    shares = whole_shares({task: len(rows) for task, rows in tasks.items()}, count)
+    shares = fair_shares({task: len(rows) for task, rows in tasks.items()}, count, is_whole=True)
     chosen = [
         row
         for task, rows in tasks.items()
-        for row in balanced_order(rows, keys, shares[task], seed)
+        for row in balanced_order(rows, keys, int(shares[task]), seed)
     ]
     return balanced_order(chosen, keys, seed=seed)
 

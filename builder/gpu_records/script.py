@@ -19,7 +19,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -46,7 +45,7 @@ SAVING_S = 25.0
 """Seconds before the end at which a run is stopped: processes end, and records are saved."""
 
 AGAIN_AFTER_S = 10.0
-"""Seconds after which what does not stop is interrupted again."""
+"""Seconds after which a run that does not stop is interrupted again."""
 
 MIN_SLICE_S = 10.0
 """Seconds that must be left for another slice of rows."""
@@ -334,15 +333,9 @@ def device_name(device: str) -> str:
     """Return the name of a GPU, "" if the driver does not list it, or `cpu`."""
     if not device.startswith("cuda"):
         return device
-    command = [
-        "nvidia-smi", f"--id={device.partition(':')[2] or 0}", "--query-gpu=name",
-        "--format=csv,noheader",
-    ]  # fmt: skip
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=30)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return answer.stdout.strip() if answer.returncode == 0 else ""
+    from graphnet_datasets.benchmark.records.environment import describe_environment
+
+    return (describe_environment(device)["gpu"] or {}).get("name", "")
 
 
 def unpack_wheels(folder: Path, work: Path) -> Path:

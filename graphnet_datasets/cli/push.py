@@ -25,21 +25,22 @@ MAX_REASONS = 20
 """Items left out that are named one by one; `--verbose` names all."""
 
 
+Content = Annotated[
+    Path,
+    typer.Argument(
+        help="A Parquet file, a dataset directory, GraphNet sample directories, or RUNS."
+    ),
+]
+Config = Annotated[str | None, typer.Option(help="The config. Default: each sample's task.")]
+Split = Annotated[str | None, typer.Option(help="The split. Default: that of the sample's family.")]
+
+
 @app.command("push", epilog="Example: graphnet push samples/ my-org/my-graphs")
 def push(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="A Parquet file, a dataset directory, GraphNet sample directories, or RUNS."
-        ),
-    ],
+    path: Content,
     repository: Annotated[str, typer.Argument(help="`org/name` on the Hub; created if missing.")],
-    config: Annotated[
-        str | None, typer.Option(help="The config. Default: each sample's task.")
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split. Default: that of the sample's family.")
-    ] = None,
+    config: Config = None,
+    split: Split = None,
     create_pr: Annotated[
         bool, typer.Option("--create-pr", help="Open a pull request instead of committing.")
     ] = False,

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import DatasetNotFoundError
 from .intake import own_config, readable, rows_of, samples_in, table_of
-from .push import tell_left_out, tell_unread
+from .push import Config, Content, Split, tell_left_out, tell_unread
 from .terminal import echo
 
 app = typer.Typer()
@@ -17,20 +17,11 @@ app = typer.Typer()
 
 @app.command("submit", epilog="Example: graphnet submit mine.parquet ../graphs --summary pr.md")
 def submit(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            help="A Parquet file, a dataset directory, GraphNet sample directories, or RUNS."
-        ),
-    ],
+    path: Content,
     clone: Annotated[Path, typer.Argument(help="A clone of the repository with the dataset.")],
     folder: Annotated[str, typer.Option(help="The dataset's directory in the clone.")] = ".",
-    config: Annotated[
-        str | None, typer.Option(help="The config. Default: each sample's task.")
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split. Default: that of the sample's family.")
-    ] = None,
+    config: Config = None,
+    split: Split = None,
     branch: Annotated[
         str | None, typer.Option(help="The new branch; by default named after the content.")
     ] = None,

@@ -13,7 +13,7 @@ GRAPHNET = Path(sys.executable).with_name("graphnet")
 
 
 def completions(shell: str, *words: str) -> list[str]:
-    """Return what a shell shows for a command line whose last word is incomplete."""
+    """Return the suggestions of a shell for a command line whose last word is incomplete."""
     line = " ".join(["graphnet", *words])
     variables = {
         "_GRAPHNET_COMPLETE": f"complete_{shell}",

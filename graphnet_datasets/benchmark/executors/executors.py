@@ -245,15 +245,15 @@ def parse_devices(device: str | Sequence[str]) -> tuple[str, ...]:
     """
     words = device.split(",") if isinstance(device, str) else device
     devices = tuple(word.strip() for word in words)
-    for each in devices:
-        if not DEVICE_PATTERN.fullmatch(each):
+    for name in devices:
+        if not DEVICE_PATTERN.fullmatch(name):
             raise RunError(
-                f"`{each}` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "
+                f"`{name}` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "
                 "`cuda:0,cuda:1`."
             )
     if not devices:
         raise RunError("No device was given. The usual ones are `cpu` and `cuda`.")
-    if len(devices) > 1 and any(":" not in each for each in devices):
+    if len(devices) > 1 and any(":" not in name for name in devices):
         raise RunError(
             "Of several devices each must be a GPU with its index, as in `cuda:0,cuda:1`; a "
             "processor is one device."

@@ -184,7 +184,7 @@ class TimingGate:
             self._timed = lane
             self._depth += 1
             if self._depth == 1:
-                self._stop(*(lane for lane in others if not (self.is_of_gpu and lane.is_quiet)))
+                self._stop(*(other for other in others if not (self.is_of_gpu and other.is_quiet)))
 
     def end_timed(self, lane: Lane) -> None:
         """Let the others continue."""

@@ -73,7 +73,7 @@ def find_constant(rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair]) -> s
         return None
     return (
         f"In {num_astray} of {len(shares)} calls the outputs do not follow their inputs as eager's "
-        f"do: what a stored answer would give, which passes here at t = {max(constant_ts):.3g}."
+        f"do. They could be a stored answer, which would pass at t = {max(constant_ts):.3g}."
     )
 
 

@@ -211,7 +211,7 @@ def test_a_queue_must_be_complete_and_no_other_folder_is_replaced(
 ) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "precious.txt").write_text("kept")
-    with pytest.raises(GraphNetError, match="no such folder"):
+    with pytest.raises(GraphNetError, match="not a folder for a GPU"):
         list(pack(queue, tmp_path / "folder", wheels))
     assert (tmp_path / "folder" / "precious.txt").read_text() == "kept"
     (queue / PARTS_FILE).unlink()

@@ -24,9 +24,9 @@ from builder.gpu_records.queue import (
     balanced_order,
     choose_graphs,
     choose_parts,
+    fair_shares,
     fits,
     in_bfloat16,
-    whole_shares,
     write_queue,
 )
 from graphnet_datasets import Sample
@@ -108,8 +108,12 @@ def test_families_take_turns_and_small_rows_come_last() -> None:
 
 
 def test_tasks_with_few_rows_give_all_and_others_share_the_rest() -> None:
-    assert whole_shares({"a": 3, "b": 100, "c": 100}, 24) == {"a": 3, "b": 10, "c": 11}
-    assert whole_shares({"a": 3, "b": 2}, 24) == {"a": 3, "b": 2}
+    assert fair_shares({"a": 3, "b": 100, "c": 100}, 24, is_whole=True) == {
+        "a": 3,
+        "b": 10,
+        "c": 11,
+    }
+    assert fair_shares({"a": 3, "b": 2}, 24, is_whole=True) == {"a": 3, "b": 2}
 
 
 @pytest.mark.parametrize(
