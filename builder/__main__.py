@@ -107,7 +107,7 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
         "--no-calibration", action="store_true", help="leave out the statistics that fit graphs"
     )
     parser.add_argument(
-        "--only-failed", action="store_true", help="try again what failed, write nothing"
+        "--only-failed", action="store_true", help="retry failed entries; write nothing"
     )
     parser.add_argument(
         "--allow-failures", action="store_true", help="write the dataset without what failed"
@@ -131,9 +131,11 @@ def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_subgraphs)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)}; default: all")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
-    parser.add_argument("--build", type=Path, default=Path("build/subgraphs"), help="what is done")
+    parser.add_argument(
+        "--build", type=Path, default=Path("build/subgraphs"), help="directory of finished work"
+    )
     parser.add_argument("--picture", type=Path, help="a directory for the picture of coverage")
-    parser.add_argument("--docs", type=Path, help="a text with the markers of the table of them")
+    parser.add_argument("--docs", type=Path, help="a page with markers for the table of subgraphs")
     parser.add_argument("--jobs", type=int, default=default_jobs())
 
 
@@ -150,7 +152,7 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="*", help=f"of {', '.join(SOURCES)}; default: all")
     parser.add_argument("--build", type=Path, default=Path("build/catalog"), help="captures")
     parser.add_argument("--out", type=Path, help="the dataset; default: capture only")
-    parser.add_argument("--docs", type=Path, help="a text with the markers of the table of models")
+    parser.add_argument("--docs", type=Path, help="a page with markers around the table of models")
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--executor", choices=("local", "ray"), default="local")
     parser.add_argument("--limit", type=int, help="at most so many entries of each source")
@@ -158,7 +160,7 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
         "--anew", action="store_true", help="also capture the graphs of the embedded dataset"
     )
     parser.add_argument(
-        "--retry", action="store_true", help="try again what failed in this build directory"
+        "--retry", action="store_true", help="retry the failures in this build directory"
     )
     parser.add_argument(
         "--only-failed", action="store_true", help="nothing but what failed; write nothing"

@@ -28,23 +28,23 @@ small = polars.scan_parquet("graphnet/cv/*.parquet").filter(polars.col("num_ops"
 largest = duckdb.sql("SELECT id, num_ops FROM 'graphnet/cv/*.parquet' ORDER BY num_ops DESC")
 ```
 
-`graphnet export graphnet` writes such a copy. Name files by a pattern: the folder holds this text
-beside the tables, and the configs of parts of graphs (`sole_op`, `fusible`, `typical`) and of known
-compiler bugs (`compiler_bugs`) have further columns.
+`graphnet export graphnet` writes such a copy. Read one config per pattern: the folder also contains
+this README, and the configs of parts of graphs (`sole_op`, `fusible`, `typical`) and of known
+compiler bugs (`compiler_bugs`) have more columns.
 
 ## How it was made
 
-Each graph is one line of a catalog (`catalog_line`): the model is built from its configuration
-without weights, called once with example inputs, and captured in a process of its own. Equal graphs
-are in it once. Derived columns are computed from the graph.
+Each graph is captured from one line of a catalog (`catalog_line`), in a separate process: the model
+is built from its configuration with random weights and called once with example inputs. Duplicate
+graphs are removed. Derived columns are computed from the graph.
 
 ## Limits
 
-Weights are random or described by statistics: what a graph computes means nothing, only how it
-computes. Statistics are those of initialised models, not of trained ones (measured on drawn weights
-where `weights_origin` is `initialised`, else what initialisers declare), and `calibrated_inputs`
-stand where these make a graph's outputs vanish or overflow. Graphs tagged `truncated` have fewer
-layers than their models. Costs are counted, not measured, and null where elements decide sizes.
+Weights are random, so the outputs have no meaning; the dataset is about the computation. Weight
+statistics are those of initialised models, not of trained ones: measured on drawn weights if
+`weights_origin` is `initialised`, otherwise computed from the initialisers. `calibrated_inputs`
+replaces statistics with which the outputs would vanish or overflow. Graphs tagged `truncated` have
+fewer layers than their models. Costs are counted, not measured, and null if sizes depend on data.
 
 ## Citation
 
@@ -58,12 +58,11 @@ layers than their models. Costs are counted, not measured, and null where elemen
 ```
 """
 
-_LOGS = """## What is not in it
+_LOGS = """## Models without a graph
 
-`failures` has a row for each line of the catalogs that gave no graph, with where that ended and
-what was said, and for each graph that was left out since it would have linked two splits.
-`duplicates` has one for each captured graph that equals another one, which is in. `all` leaves both
-out.
+`failures` has a row for each catalog line without a graph, with the failed stage and the error
+message, and for each graph that was left out because it would have linked two splits. `duplicates`
+has a row for each captured graph that equals a graph of the dataset. `all` contains neither.
 """
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
@@ -108,4 +107,6 @@ def _columns(title: str, schema: pa.Schema, descriptions: Mapping[str, str]) -> 
         f"| `{name}` | {kind} | {meaning} |"
         for name, kind, meaning in describe_columns(schema, descriptions)
     ]
-    return "\n".join([f"## {title}", "", "| column | type | what |", "|---|---|---|", *lines, ""])
+    return "\n".join(
+        [f"## {title}", "", "| column | type | description |", "|---|---|---|", *lines, ""]
+    )

@@ -5,7 +5,7 @@
 `name` becomes the sample's id. `library` is `transformers` (the builder is a model class, the
 overrides are its config's), `torch` (the builder is a function of `builder.architectures`, the
 overrides are its arguments), `paddle` (the same with `builder.architectures_paddle`), or another
-one of `builder.libraries` (the builder is what the library calls the model). Overrides are
+module of `builder.libraries` (the builder is the library's name of the model). Overrides are
 `key=literal` with literals of Python; a dotted key goes into a nested config. Inputs are
 `name=kind(shape; argument, …)`, see `builder.examples`.
 Inputs `_0`, `_1`, … are given by position.

@@ -36,7 +36,7 @@ BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 class Goal:
     """A bound of a measure; `holds` says whether the shipped table is expected to keep it."""
 
-    what: str
+    name: str
     measure: str
     task: str | None
     at_least: float | None
@@ -101,7 +101,7 @@ def read_goals(path: Path = GOALS) -> list[Goal]:
 
 def _goal(entry: dict[str, Any], path: Path) -> Goal:
     goal = Goal(
-        entry["what"], entry["measure"], entry.get("task"), entry.get("at_least"),
+        entry["name"], entry["measure"], entry.get("task"), entry.get("at_least"),
         entry.get("at_most"), entry["holds"],
     )  # fmt: skip
     if goal.measure not in MEASURES:
@@ -109,7 +109,7 @@ def _goal(entry: dict[str, Any], path: Path) -> Goal:
             f"`{path}` names the measure `{goal.measure}`. There are {', '.join(MEASURES)}."
         )
     if (goal.at_least is None) == (goal.at_most is None):
-        raise GraphNetError(f"The goal `{goal.what}` in `{path}` needs `at_least` or `at_most`.")
+        raise GraphNetError(f"The goal `{goal.name}` in `{path}` needs `at_least` or `at_most`.")
     return goal
 
 
@@ -124,7 +124,7 @@ def table(findings: Sequence[Finding], beside: Counted | None = None) -> Iterato
     head = ["of graphs that are neither small nor truncated", "goal", "value", "met"]
     rows = [
         [
-            finding.goal.what,
+            finding.goal.name,
             finding.goal.wanted,
             finding.goal.text(finding.value),
             "yes" if finding.is_met else "no",

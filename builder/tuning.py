@@ -73,12 +73,13 @@ def provenance(out: Path) -> str:
     statuses = Counter(row["status"] for row in rows)
     return f"""## Records of tuning
 
-`tuning_tasks` holds {len(tasks)} operators cut from these graphs
+`tuning_tasks` contains {len(tasks)} operators of these graphs
 ({", ".join(f"{count} {name}" for name, count in sorted(families.items()))}), `tuning_records`
-{len(rows)} measurements of schedules of them
+{len(rows)} measurements of their schedules
 ({", ".join(f"{count} {name}" for name, count in statuses.most_common())}) by
 {", ".join(sorted({f"`{row['tuner']}`" for row in rows}))}, on {", ".join(machines)},
-{" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "at a time that is not known"}, with
-{", ".join(versions)}. Every repetition is kept. `docs/tuning.md` of the source repository says how
-they were measured; `python -m builder tuning POOL` puts them here. `all` leaves them out.
+{" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "at an unknown time"}, with
+{", ".join(versions)}. All repetitions are stored. `docs/tuning.md` of the source repository
+describes the measurement; `python -m builder tuning POOL` writes these tables. `all` contains
+neither.
 """

@@ -35,7 +35,7 @@ def private_directory(name: str) -> Path:
     """Return a folder of the cache for code that will be run, made if need be.
 
     Raises:
-        PermissionError: somebody else owns it or may write it; the message says so.
+        PermissionError: another user owns the directory or can write to it.
         OSError: it cannot be made.
     """
     path = cache_directory(name)

@@ -64,7 +64,7 @@ def log_to_stderr() -> None:
     else:
         set_verbosity("warning")
         _logger.warning(
-            "%s is `%s`, which is none of %s.", VERBOSITY_VARIABLE, level, ", ".join(LEVELS)
+            "%s is `%s`, but expected one of %s.", VERBOSITY_VARIABLE, level, ", ".join(LEVELS)
         )
 
 

@@ -26,7 +26,7 @@ Args:
         `speedup_high` (95 % interval of the timing) and `warnings`.
     references: eager runs of the same samples: `latency_ms`.
     p: penalty of slow samples, by default 0.1, and 0 in upstream's variants.
-    b: what a failed sample counts for, in (0, 1].
+    b: weight of a failed sample, in (0, 1].
     variant: "report", "decidable", "upstream" or "upstream-extended".
 """
 
@@ -55,7 +55,7 @@ def make_features() -> datasets.Features:
 
 
 def make_info(description: str, inputs_description: str) -> evaluate.MetricInfo:
-    """Return what `evaluate` shows of a metric."""
+    """Return the metric's information for `evaluate`."""
     return evaluate.MetricInfo(
         module_type="metric",
         description=description,
@@ -67,10 +67,10 @@ def make_info(description: str, inputs_description: str) -> evaluate.MetricInfo:
 
 
 class ScoreMetric(evaluate.Metric):
-    """A metric whose predictions may leave out what is not known of a run, or give None for it."""
+    """A metric whose predictions may omit fields of a run or set them to None."""
 
     def _enforce_nested_string_type(self, schema: Any, obj: Any) -> None:
-        """Refuse what is not text where text belongs; `evaluate` itself refuses None there too."""
+        """Reject non-strings in string fields, but allow None, unlike `evaluate`."""
         if isinstance(schema, dict):
             for name, part in schema.items():
                 self._enforce_nested_string_type(part, obj.get(name))

@@ -54,7 +54,7 @@ def test_a_level_of_the_environment_that_does_not_exist_is_a_warning(
 ) -> None:
     monkeypatch.setenv(VERBOSITY_VARIABLE, "loud")
     verbosity.log_to_stderr()
-    expected = "is `loud`, which is none of debug, info, warning, error, critical.\n"
+    expected = "is `loud`, but expected one of debug, info, warning, error, critical.\n"
     assert capsys.readouterr().err == f"WARNING: {VERBOSITY_VARIABLE} {expected}"
     assert get_verbosity() == "warning"
 

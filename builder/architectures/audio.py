@@ -20,7 +20,7 @@ class WaveNet(nn.Module):
         self.embed = nn.Conv1d(1, width, 1)
         self.dilations = [2**layer for _ in range(stacks) for layer in range(depth)]
         self.gates = nn.ModuleList(
-            nn.Conv1d(width, 2 * width, 2, dilation=each) for each in self.dilations
+            nn.Conv1d(width, 2 * width, 2, dilation=dilation) for dilation in self.dilations
         )
         self.residual = nn.ModuleList(nn.Conv1d(width, width, 1) for _ in self.dilations)
         self.skip = nn.ModuleList(nn.Conv1d(width, skip, 1) for _ in self.dilations)
@@ -103,9 +103,9 @@ class Vocoder(nn.Module):
             self.mixers.append(
                 nn.ModuleList(
                     nn.ModuleList(
-                        nn.Conv1d(width, width, kernel, padding=each * (kernel - 1) // 2,
-                                  dilation=each)
-                        for each in dilations
+                        nn.Conv1d(width, width, kernel, padding=dilation * (kernel - 1) // 2,
+                                  dilation=dilation)
+                        for dilation in dilations
                     )
                     for kernel in kernels
                 )

@@ -32,12 +32,12 @@ class UNet(nn.Module):
         self.head = nn.Conv2d(widths[0], classes, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        kept = [self.first(x)]
+        skips = [self.first(x)]
         for block in self.down:
-            kept.append(block(F.max_pool2d(kept[-1], 2)))
-        x = kept.pop()
+            skips.append(block(F.max_pool2d(skips[-1], 2)))
+        x = skips.pop()
         for up, merge in zip(reversed(self.up), reversed(self.merge), strict=True):
-            x = merge(torch.cat([kept.pop(), up(x)], 1))
+            x = merge(torch.cat([skips.pop(), up(x)], 1))
         return self.head(x)
 
 
@@ -95,7 +95,7 @@ class RetinaNet(nn.Module):
         super().__init__()
         self.backbone = ResNet(layers, base_width=base_width)
         widths = [base_width * 4 * 2**stage for stage in range(4)][1:]
-        self.lateral = nn.ModuleList(nn.Conv2d(each, width, 1) for each in widths)
+        self.lateral = nn.ModuleList(nn.Conv2d(size, width, 1) for size in widths)
         self.smooth = nn.ModuleList(nn.Conv2d(width, width, 3, padding=1) for _ in widths)
         self.extra = nn.ModuleList(
             nn.Conv2d(inputs, width, 3, 2, 1) for inputs in (widths[-1], width)
@@ -113,11 +113,11 @@ class RetinaNet(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         maps = self.backbone.features(x)[1:]
-        merged = [lateral(each) for lateral, each in zip(self.lateral, maps, strict=True)]
+        merged = [lateral(level) for lateral, level in zip(self.lateral, maps, strict=True)]
         for index in (1, 0):
             upper = F.interpolate(merged[index + 1], merged[index].shape[-2:], mode="nearest")
             merged[index] = merged[index] + upper
-        levels = [smooth(each) for smooth, each in zip(self.smooth, merged, strict=True)]
+        levels = [smooth(level) for smooth, level in zip(self.smooth, merged, strict=True)]
         levels.append(self.extra[0](maps[-1]))
         levels.append(self.extra[1](F.relu(levels[-1])))
         scores = [self._flat(self.classify(level), self.classes) for level in levels]

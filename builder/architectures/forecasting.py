@@ -12,7 +12,7 @@ from .recommenders import mlp
 
 
 class BasisExpansion(nn.Module):
-    """N-BEATS (Oreshkin et al. 2020): each block explains a part of what is left."""
+    """N-BEATS (Oreshkin et al. 2020): each block explains a part of the residual."""
 
     def __init__(
         self, past: int = 96, future: int = 24, width: int = 256, depth: int = 4, blocks: int = 6

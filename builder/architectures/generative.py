@@ -70,13 +70,13 @@ class DiffusionUNet(nn.Module):
         self.time = nn.Sequential(nn.Linear(widths[0], time), nn.SiLU(), nn.Linear(time, time))
         self.stem = nn.Conv2d(channels, widths[0], 3, padding=1)
         self.down, self.up = nn.ModuleList(), nn.ModuleList()
-        inputs, kept = widths[0], [widths[0]]
+        inputs, skip_widths = widths[0], [widths[0]]
         for stage, width in enumerate(widths):
             blocks = nn.ModuleList()
             for _ in range(depth):
                 blocks.append(TimeBlock(inputs, width, time))
                 inputs = width
-                kept.append(width)
+                skip_widths.append(width)
             attend = PixelAttention(width, heads) if stage >= attention_from else nn.Identity()
             shrink = nn.Conv2d(width, width, 3, 2, 1) if stage + 1 < len(widths) else nn.Identity()
             self.down.append(nn.ModuleList([blocks, attend, shrink]))
@@ -85,7 +85,7 @@ class DiffusionUNet(nn.Module):
         for stage, width in reversed(list(enumerate(widths))):
             blocks = nn.ModuleList()
             for _ in range(depth):
-                blocks.append(TimeBlock(inputs + kept.pop(), width, time))
+                blocks.append(TimeBlock(inputs + skip_widths.pop(), width, time))
                 inputs = width
             attend = PixelAttention(width, heads) if stage >= attention_from else nn.Identity()
             grow = nn.Conv2d(width, width, 3, padding=1) if stage else nn.Identity()
@@ -96,11 +96,11 @@ class DiffusionUNet(nn.Module):
     def forward(self, x: Tensor, steps: Tensor) -> Tensor:
         time = self.time(timestep_embedding(steps, self.frequency_width).to(x.dtype))
         stages: Any = self.down  # of lists, which the stubs of torch know as Modules
-        x, kept = self.stem(x), []
+        x, skips = self.stem(x), []
         for stage, (blocks, attend, shrink) in enumerate(stages):
             for block in blocks:
                 x = block(x, time)
-                kept.append(x)
+                skips.append(x)
             x = attend(x)
             if stage + 1 < len(self.down):
                 x = shrink(x)
@@ -108,7 +108,7 @@ class DiffusionUNet(nn.Module):
         stages = self.up
         for stage, (blocks, attend, grow) in enumerate(stages):
             for block in blocks:
-                x = block(torch.cat([x, kept.pop()], 1), time)
+                x = block(torch.cat([x, skips.pop()], 1), time)
             x = attend(x)
             if stage + 1 < len(self.up):
                 x = grow(F.interpolate(x, scale_factor=2.0, mode="nearest"))

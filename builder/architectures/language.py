@@ -60,12 +60,12 @@ class TextConvolutions(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
-        self.convolutions = nn.ModuleList(nn.Conv1d(width, filters, each) for each in kernels)
+        self.convolutions = nn.ModuleList(nn.Conv1d(width, filters, size) for size in kernels)
         self.head = nn.Linear(filters * len(kernels), classes)
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.embedding(ids).transpose(1, 2)
-        pooled = [F.relu(each(x)).amax(-1) for each in self.convolutions]
+        pooled = [F.relu(convolution(x)).amax(-1) for convolution in self.convolutions]
         return self.head(F.dropout(torch.cat(pooled, 1), 0.5, self.training))
 
 

@@ -149,7 +149,7 @@ class NeuralFactorization(nn.Module):
 
 
 class SequenceRecommender(nn.Module):
-    """SASRec (Kang and McAuley 2018): causal self-attention over what a user did."""
+    """SASRec (Kang and McAuley 2018): causal self-attention over a user's history."""
 
     def __init__(
         self, items: int = 12_000, width: int = 64, length: int = 50, depth: int = 2

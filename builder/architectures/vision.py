@@ -258,8 +258,8 @@ class ShuffleUnit(nn.Module):
         if self.stride == 2:
             x = torch.cat([self.side(x), self.main(x)], 1)
         else:
-            kept, changed = x.chunk(2, 1)
-            x = torch.cat([kept, self.main(changed)], 1)
+            passed, changed = x.chunk(2, 1)
+            x = torch.cat([passed, self.main(changed)], 1)
         batch, width, height, length = x.shape
         x = x.view(batch, 2, width // 2, height, length).transpose(1, 2).contiguous()
         return x.view(batch, width, height, length)

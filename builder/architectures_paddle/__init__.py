@@ -1,6 +1,6 @@
-"""Architectures of paddle, by the name under which a catalog calls them.
+"""Architectures in paddle by catalog name.
 
-What `paddle.jit.to_static` rewrites uses `zip` without `strict`, which it does not know.
+Code that `paddle.jit.to_static` rewrites calls `zip` without `strict`, which it does not support.
 """
 
 from __future__ import annotations

@@ -71,11 +71,11 @@ class ScaledSpeakerNet(nn.Layer):
         self.head = nn.Linear(6 * width, size)
 
     def forward(self, mels: Tensor) -> Tensor:
-        x, kept = F.relu(self.stem(mels)), []
+        x, skips = F.relu(self.stem(mels)), []
         for block in self.blocks:
             x = block(x)
-            kept.append(x)
-        x = paddle.concat(kept, 1)
+            skips.append(x)
+        x = paddle.concat(skips, 1)
         weights = F.softmax(self.weigh(x))
         mean = (x * weights).sum(-1)
         spread = ((x * x * weights).sum(-1) - mean * mean).clip(min=1e-6).sqrt()

@@ -130,11 +130,11 @@ class BoxDecoder(nn.Layer):
         values, indices = paddle.topk(scores.max(-1), self.best)
         labels = paddle.argmax(scores, -1)
         best = paddle.stack([paddle.gather(boxes[0], indices[0])], 0)
-        found = paddle.stack([paddle.gather(labels[0], indices[0])], 0)
+        classes = paddle.stack([paddle.gather(labels[0], indices[0])], 0)
         is_sure = paddle.greater_than(values[:1], paddle.full_like(values[:1], self.least))
-        found = paddle.where(is_sure, found, paddle.full_like(found, -1))
-        is_first = paddle.equal(found, paddle.zeros_like(found))
-        return best, found, paddle.where(is_first, values[:1], values[:1] * 0.5)
+        classes = paddle.where(is_sure, classes, paddle.full_like(classes, -1))
+        is_first = paddle.equal(classes, paddle.zeros_like(classes))
+        return best, classes, paddle.where(is_first, values[:1], values[:1] * 0.5)
 
 
 ARCHITECTURES: Mapping[str, Callable[..., nn.Layer]] = {

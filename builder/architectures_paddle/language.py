@@ -153,12 +153,14 @@ class TextConvolutions(nn.Layer):
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
-        self.convolutions = nn.LayerList([nn.Conv1D(width, filters, each) for each in kernels])
+        self.convolutions = nn.LayerList([nn.Conv1D(width, filters, size) for size in kernels])
         self.head = nn.Linear(filters * len(kernels), classes)
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.embedding(ids).transpose([0, 2, 1])
-        return self.head(paddle.concat([F.relu(each(x)).max(-1) for each in self.convolutions], 1))
+        return self.head(
+            paddle.concat([F.relu(convolution(x)).max(-1) for convolution in self.convolutions], 1)
+        )
 
 
 class Tagger(nn.Layer):

@@ -133,7 +133,7 @@ class Interest(nn.Layer):
 
 
 class BasisExpansion(nn.Layer):
-    """Blocks that explain a series and pass on what is left (Oreshkin et al. 2020)."""
+    """N-BEATS (Oreshkin et al. 2020): each block explains a part of the residual."""
 
     def __init__(
         self, length: int = 96, horizon: int = 24, width: int = 128, depth: int = 4

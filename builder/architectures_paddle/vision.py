@@ -95,11 +95,11 @@ class UNet(nn.Layer):
         self.head = nn.Conv2D(widths[0], classes, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        kept = []
+        skips = []
         for level, block in enumerate(self.down):
             x = block(F.max_pool2d(x, 2) if level else x)
-            kept.append(x)
-        for raise_, block, skip in zip(self.raise_, self.up, kept[-2::-1]):  # noqa: B905
+            skips.append(x)
+        for raise_, block, skip in zip(self.raise_, self.up, skips[-2::-1]):  # noqa: B905
             x = block(paddle.concat([skip, raise_(x)], 1))
         return self.head(x)
 

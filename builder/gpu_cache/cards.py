@@ -1,4 +1,4 @@
-"""GPUs for which caches can be filled, and what their drivers report."""
+"""GPUs for which caches can be filled, with the data reported by their drivers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class Card:
     """A GPU of compute capability 9.0 as its driver reports it.
 
     `name`, `memory_bytes` and `l2_bytes` come from the CUDA runtime, `memory_clock_khz` and
-    `memory_bus_bits` from the driver, and `max_clock_mhz` is what `nvidia-smi` reports as the
-    highest clock of the multiprocessors.
+    `memory_bus_bits` from the driver, and `max_clock_mhz`, the highest clock of the
+    multiprocessors, from `nvidia-smi`.
     """
 
     name: str

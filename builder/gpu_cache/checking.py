@@ -1,4 +1,4 @@
-"""Whether a machine with a GPU takes compiled kernels from a folder that was filled without one."""
+"""A check that a machine with a GPU uses compiled kernels from a cache filled without a GPU."""
 
 from __future__ import annotations
 

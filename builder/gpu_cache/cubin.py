@@ -7,7 +7,7 @@ import struct
 _SECTION_HEADER = struct.Struct("<IIQQQQ")
 _ATTRIBUTE = struct.Struct("<BBH")
 _HAS_SIZED_VALUE = 4
-"""The format of attributes whose value has the length in their header; others have none."""
+"""The format of attributes with a value, whose length is in the header."""
 _REGISTER_COUNT, _FRAME_SIZE = 0x2F, 0x11
 """Attributes of `.nv.info`; each value is the symbol of a function and a number."""
 _BYTES_PER_WORD = 4

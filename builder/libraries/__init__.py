@@ -140,7 +140,7 @@ def library_of(entry: Entry) -> Library:
     """Return the library of an entry.
 
     Raises:
-        CatalogError: there is none of that name.
+        CatalogError: the name is unknown.
     """
     if entry.library not in LIBRARIES:
         raise CatalogError(

@@ -73,7 +73,7 @@ def model_class(
     """Return the class of models that a library's module has under a name.
 
     Raises:
-        CatalogError: there is none, or it is not one of `base`.
+        CatalogError: the class does not exist or is not a subclass of `base`.
     """
     model_type = getattr(module, name, None)
     if not isinstance(model_type, type) or not issubclass(model_type, base):

@@ -17,7 +17,7 @@ from .imports import Optional, optional, submodule
 
 @functools.cache
 def mend(package: Optional) -> None:
-    """Replace functions that prevent captures of a package's models; most packages have none."""
+    """Replace a package's functions that prevent captures; most packages need no replacement."""
     if package == "neuralop.models":
         # It has chosen `opt_einsum`, whose caches by thread are not traced.
         optional("tensorly.plugins").use_default_einsum()

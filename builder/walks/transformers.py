@@ -222,7 +222,7 @@ def _has_experts(config: Any) -> bool:
 
 
 def _gives_experts(line_overrides: str) -> bool:
-    """Return whether the overrides add experts to a config that has none by default."""
+    """Return whether the overrides add experts to a config without experts."""
     return any(f"{name}=" in line_overrides for name in EXPERTS)
 
 
@@ -255,7 +255,7 @@ def _task(walked: Walked, inputs: dict[str, str]) -> str:
 
 
 def _padding(walked: Walked) -> str:
-    """Return an override that adds a padding token to a text classifier without one.
+    """Return an override that adds a padding token to a sequence classifier.
 
     The classifier uses the last token of each text that is not padding.
     """

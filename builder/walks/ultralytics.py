@@ -11,8 +11,8 @@ from ..libraries.ultralytics import preload
 from .workloads import vision_line
 
 LEFT_OUT = ("world", "yoloe", "rtdetr", "cls-resnet")
-"""Parts of names: prompts in words come with a text model, RT-DETR asks for targets, and backbones
-of torchvision are downloaded."""
+"""Parts of names of unsupported models: prompts in words need an encoder, RT-DETR needs targets,
+and torchvision backbones are downloaded."""
 
 
 def walk() -> Iterator[str]:

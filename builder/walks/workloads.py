@@ -74,7 +74,7 @@ def workload_of(name: str, *, is_language_model: bool = False) -> Workload:
 
 
 def tokens_of(name: str, positions: int | None, *, is_language_model: bool = False) -> int:
-    """Return the length of a text: 128 to 512 for encoders, up to 2,048 for language models.
+    """Return a sequence length: 128 to 512 for encoders, up to 2,048 for language models.
 
     At most three quarters of the positions are taken, since models reserve some of them.
 

@@ -65,7 +65,7 @@ class BudgetSpentError(Exception):
 class Piece:
     """A candidate: a sample, and for each input the corresponding value of the whole graph.
 
-    An input has None if it is drawn from its statistics or its elements are stored in the sample.
+    The value is None for inputs that are drawn from statistics or stored in the sample.
     """
 
     sample: Sample
@@ -270,7 +270,7 @@ def _read(directory: Path, messages: Mapping[str, Any], name: str) -> list[Outpu
 
 
 def _read_draws(directory: Path, messages: Mapping[str, Any], name: str) -> list[Drawn] | None:
-    """Return the outputs of repeated calls; None if there are none or their shapes differ."""
+    """Return the outputs of repeated calls; None without repeated calls or if shapes differ."""
     if name not in messages or messages[name].get("described") is None:
         return None
     return read_draws(directory / name, messages[name]["described"], read_drawn(messages[name]))

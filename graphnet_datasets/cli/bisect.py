@@ -42,7 +42,7 @@ def bisect_sample(
     slower_than: Annotated[
         float | None, typer.Option(min=0.0, help="Look for a speedup below this instead.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Directory of the trials and of what is found.")] = Path(
+    out: Annotated[Path, typer.Option(help="Directory of the trials and results.")] = Path(
         "bisection"
     ),
     budget: Annotated[
@@ -63,7 +63,8 @@ def bisect_sample(
         list[str] | None, typer.Option(help="phase=seconds, such as run=10 (repeatable).")
     ] = None,
     memory_limit: Annotated[
-        float | None, typer.Option(min=0.1, help="GiB for one trial. Default: 0.9 of what is free.")
+        float | None,
+        typer.Option(min=0.1, help="GiB for a trial. Default: 0.9 of free memory."),
     ] = None,
     trust_remote_code: Annotated[
         bool,
@@ -103,7 +104,7 @@ def bisect_sample(
     )
     limits: dict[str, Any] = {"seconds": budget, "trials": max_trials}
     with stoppable(f"The trials so far are in `{out}`"), new_output(out), _shown() as on_progress:
-        found = bisect(
+        bisection = bisect(
             sample,
             compiler,
             out,
@@ -112,21 +113,21 @@ def bisect_sample(
             slower_than=slower_than,
             device=device,
             settings=settings,
-            budget=Budget(**{name: each for name, each in limits.items() if each is not None}),
+            budget=Budget(**{name: limit for name, limit in limits.items() if limit is not None}),
             shrinks_sizes=sizes,
             on_progress=on_progress,
         )
-    written = found.write(out)
-    echo(found)
+    written = bisection.write(out)
+    echo(bisection)
     echo("".join(f"\n{path}" for path in written.values()).strip())
-    if not found.is_minimal:
+    if not bisection.is_minimal:
         raise typer.Exit(PARTLY)
 
 
 def _only(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
     if len(rows) != 1:
         raise typer.BadParameter(
-            f"`{name}` names {counted(len(rows), 'sample')}; one is bisected at a time",
+            f"`{name}` names {counted(len(rows), 'sample')}; bisect one at a time by its id",
             param_hint="ID",
         )
     return rows[0]
@@ -148,10 +149,10 @@ def _shown() -> Iterator[Callable[[Progress], None] | None]:
     last = [-1, ""]
 
     def describe(progress: Progress) -> str:
-        known = f" ({progress.num_known} known)" if progress.num_known else ""
+        repeated = f" ({progress.num_known} known)" if progress.num_known else ""
         return (
             f"{progress.doing}: {counted(progress.num_ops, 'operator')} left, "
-            f"{counted(progress.num_trials, 'trial')}{known}, {progress.seconds:.0f} s"
+            f"{counted(progress.num_trials, 'trial')}{repeated}, {progress.seconds:.0f} s"
         )
 
     if console.is_terminal:

@@ -34,7 +34,7 @@ def stoppable(promise: str) -> Iterator[None]:
 def show_account(failures: Sequence[str], report_path: Path, earlier: str, summary: object) -> None:
     """Print the first failures, the items finished by an earlier call, and the summary.
 
-    Each failure takes a line; the report contains the others. `earlier` is "" if there are none.
+    Each failure takes a line; the report contains the others. `earlier` may be "".
     """
     for failure in failures[:MAX_FAILURES_SHOWN]:
         echo(failure, err=True)

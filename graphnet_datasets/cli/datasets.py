@@ -98,7 +98,9 @@ def print_rows(
 
 @app.command("show", epilog="Example: graphnet show torchvision/resnet18")
 def print_sample(
-    what: Annotated[str, typer.Argument(help="A sample's id, or a path with one sample.")],
+    sample_id: Annotated[
+        str, typer.Argument(metavar="SAMPLE", help="A sample's id, or a path with one sample.")
+    ],
     dataset: Dataset = "graphnet",
     names: Annotated[
         str, typer.Option(help="Names of the arguments: canonical, or those of the source.")
@@ -125,25 +127,25 @@ def print_sample(
         )
     if svg is not None and not svg.absolute().parent.is_dir():
         raise DiskError(
-            f"There is no directory `{svg.parent}`, in which the picture would stand. Make it, "
-            "or choose another place."
+            f"The directory `{svg.parent}` of the picture does not exist. Create it, or choose "
+            "another path."
         )
     with new_output(svg):
-        _show(what, dataset, names, svg, max_boxes, as_json)
+        _show(sample_id, dataset, names, svg, max_boxes, as_json)
 
 
 def _show(
-    what: str, dataset: str, names: Names, svg: Path | None, max_boxes: int, as_json: bool
+    sample_id: str, dataset: str, names: Names, svg: Path | None, max_boxes: int, as_json: bool
 ) -> None:
     from ..frameworks import print_source
     from ..sample import Sample
     from ..storage.selection import select_rows
 
-    rows = select_rows(what, dataset=dataset)
+    rows = select_rows(sample_id, dataset=dataset)
     if len(rows) != 1:
         listed = ", ".join(f"`{row['id']}`" for row in rows[:5])
         raise DatasetNotFoundError(
-            f"`{what}` is {len(rows)} samples. Show one of them by its id: {listed} …"
+            f"`{sample_id}` selects {len(rows)} samples. Show one of them by its id: {listed} …"
         )
     (row,) = rows
     shown = (*LISTED, "mode", "structure_hash", "signature_hash", "why_excluded")

@@ -23,7 +23,7 @@ def print_device(
         int | None, typer.Option(min=1, help="Threads on a CPU. Default: all.")
     ] = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Measure again what was measured before.")
+        bool, typer.Option("--refresh", help="Repeat measurements that are cached.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

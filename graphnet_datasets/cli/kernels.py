@@ -51,7 +51,7 @@ def kernels(
 
     Each graph is compiled and called in its own process; the same command continues after an
     interruption. The code is meant for reading and training. Exits with 0 if kernels were
-    generated for every graph, with 3 if some graphs have none, and with 1 if all graphs have none.
+    generated for every graph, with 3 if some graphs lack kernels, and with 1 if all do.
     """
     from ..compilers import parse_options
     from ..isolation import Limits

@@ -54,7 +54,7 @@ def run_samples(
         str, typer.Option(help="local, or ray: every GPU or node of a Ray cluster.")
     ] = "local",
     profile: Annotated[
-        bool, typer.Option("--profile", help="Print what the time went into, phase by phase.")
+        bool, typer.Option("--profile", help="Print the time spent in each phase.")
     ] = False,
     strict: Annotated[
         bool,
@@ -100,7 +100,7 @@ def run_samples(
     out = comparison.place(out)
     time_spent = TimeSpent() if profile else None
     printer = VerdictPrinter(out, is_json=as_json)
-    with stoppable(f"What is finished is in `{out}`"):
+    with stoppable(f"Finished runs are in `{out}`"):
         runs = run_records(
             names or ["all"],
             compilers.names(selection.only_framework, is_control=is_control),

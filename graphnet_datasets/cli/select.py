@@ -86,10 +86,10 @@ def _covering(count: int, kinds: str, selection: SelectionOptions, names: list[s
     from ..subsets import cover
     from ..subsets.coverage import READ_COLUMNS
 
-    what, filters = names or ["all"], selection.filters()
-    chosen = choose(what, filters, dataset=selection.dataset)
+    samples, filters = names or ["all"], selection.filters()
+    chosen = choose(samples, filters, dataset=selection.dataset)
     if not chosen.ids:
-        raise no_match(what, filters, dataset=selection.dataset)
+        raise no_match(samples, filters, dataset=selection.dataset)
     rows = chosen.stream(READ_COLUMNS, filters.limit)
     return cover(rows, count, [kind.strip() for kind in kinds.split(",") if kind.strip()])
 

@@ -79,7 +79,7 @@ def interpret_file(
     file: File,
     entry: Entry = None,
     shape: Shapes = None,
-    given: Annotated[
+    input_files: Annotated[
         list[str] | None,
         typer.Option("--input", help="An input's .npy file, `A=a.npy` (repeatable)."),
     ] = None,
@@ -91,14 +91,14 @@ def interpret_file(
 
     definition, name = _chosen(file, entry)
     values = constants_of(constant)
-    files = {key: read_npy(path) for key, path in pairs_of(given).items()}
+    files = {key: read_npy(path) for key, path in pairs_of(input_files).items()}
     own = [f"{key}={','.join(map(str, array.shape))}" for key, array in files.items()]
     shapes = shapes_of(definition, name, [*(shape or []), *own], values)
     arrays = random_arrays(definition, name, shapes, values, seed)
     arrays.update(files)
     with _quiet(), new_output(out):
-        found = definition.interpret(name, *arrays.values(), constants=values, check_bounds=True)
-        results = found if isinstance(found, tuple) else (found,)
+        computed = definition.interpret(name, *arrays.values(), constants=values, check_bounds=True)
+        results = computed if isinstance(computed, tuple) else (computed,)
         outputs = {
             variable.name: array
             for variable, array in zip(definition.checked(name).outputs, results, strict=True)
@@ -253,7 +253,9 @@ def list_cache(
 
 @group.command("from-graph", epilog="Example: graphnet tc from-graph torch/resnet-20-cifar")
 def from_graph(
-    what: Annotated[str, typer.Argument(help="A sample's id, or a path with one sample.")],
+    sample_id: Annotated[
+        str, typer.Argument(metavar="SAMPLE", help="A sample's id, or a path with one sample.")
+    ],
     dataset: Annotated[str, typer.Option(help="Dataset of the ids.")] = "graphnet",
     reasons: Annotated[
         bool, typer.Option("--reasons", help="Also print why operators are left to eager.")
@@ -269,9 +271,11 @@ def from_graph(
     from ..tensor_comprehensions.graphs.capturing import capture_graph
     from ..tensor_comprehensions.graphs.compiling import plan_graph
 
-    rows = select_rows(what, dataset=dataset)
+    rows = select_rows(sample_id, dataset=dataset)
     if len(rows) != 1:
-        raise DatasetNotFoundError(f"`{what}` is {len(rows)} samples. Name one of them by its id.")
+        raise DatasetNotFoundError(
+            f"`{sample_id}` selects {len(rows)} samples. Name one of them by its id."
+        )
     sample = Sample.from_row(rows[0])
     if sample.framework != "torch":
         raise TensorComprehensionError(

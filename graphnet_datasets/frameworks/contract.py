@@ -61,7 +61,7 @@ class Framework:
 
     `package` is the backend package and `imported_as` the import name of the framework. Any of
     `distributions` installs it. `validation` is the module with the validation checks that run a
-    sample, or "" if there is none. If `is_walk_native`, even shape inference runs native code,
+    sample, or "". If `is_walk_native`, even shape inference runs native code,
     which a malicious graph can crash. `newest_tested` is the newest (major, minor) version that
     this library has been tested with.
     """

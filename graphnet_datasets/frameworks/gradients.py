@@ -147,7 +147,7 @@ def no_gradients(sample: Sample) -> GradientError:
     """Return the error for a sample whose outputs do not depend on any differentiable input."""
     return GradientError(
         f"No output of `{sample.id}` depends on an input or weight that has a gradient.",
-        reason="no output depends on what has a gradient",
+        reason="no output depends on a value with a gradient",
     )
 
 

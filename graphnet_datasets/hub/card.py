@@ -125,7 +125,7 @@ rows = load_dataset("{repo_id}", split="train", filters=[("num_ops", "<", 200)])
 sample = Sample.from_row(rows[0])
 ```
 
-`graphnet push` adds graphs; what is here already is left out.
+`graphnet push` adds graphs and skips those that the dataset already contains.
 """
 
 

@@ -183,7 +183,7 @@ class Clone:
             raise
 
     def has_commits(self) -> bool:
-        """Return whether the current branch has a commit; a new repository has none."""
+        """Return whether the current branch has a commit."""
         return self._succeeds("rev-parse", "--verify", "--quiet", "HEAD")
 
     def _has_branch(self, name: str) -> bool:

@@ -173,19 +173,19 @@ def _new_region(num_bytes: int) -> _Region | None:
     return _Region(mapping, size)
 
 
-_kept = KeptMemory()
+_pool = KeptMemory()
 
 
 def take(num_bytes: int) -> npt.NDArray[np.uint8]:
     """Return bytes from this process's pool."""
-    return _kept.take(num_bytes)
+    return _pool.take(num_bytes)
 
 
 def _begin_anew() -> None:
     """Start with an empty pool after a fork: a thread missing in the child may hold the parent's
     lock."""
-    global _kept
-    _kept = KeptMemory()
+    global _pool
+    _pool = KeptMemory()
 
 
 if hasattr(os, "register_at_fork"):

@@ -137,7 +137,7 @@ def find_weight_uses(sample: Sample) -> WeightUses:
 def is_positive_weight(sample: Sample, index: int, minimum: float) -> bool:
     """Return whether the graph requires a weight to be positive and the recorded minimum allows it.
 
-    `minimum` is the recorded minimum, or minus infinity if there is none.
+    `minimum` is the recorded minimum, or minus infinity.
     """
     sample_input = sample.inputs[index]
     if sample_input.role not in WEIGHT_ROLES or (minimum < 0 and minimum != -math.inf):

@@ -302,7 +302,7 @@ class ForkServer:
         if len(data) > MAX_CONTROL_BYTES:
             raise RunError(
                 f"A job's payload takes {len(data)} bytes; at most {MAX_CONTROL_BYTES} fit. Put "
-                "what is larger into a file in the job's directory."
+                "larger data into a file in the job's directory."
             )
         running = self._start()
         with contextlib.ExitStack() as stack:
@@ -339,7 +339,7 @@ class ForkServer:
 def _warn_of(layers: tuple[str, ...]) -> None:
     _LOGGER.warning(
         "This system lacks %s, so samples run with less confinement. `graphnet doctor` lists the "
-        "layers, and docs/security.md says which protection each adds.",
+        "layers, and docs/security.md describes the protection that each adds.",
         " and ".join(layers),
     )
 

@@ -79,7 +79,7 @@ class KernelReport:
 
 
 def collect_kernels(
-    what: Any,
+    samples: Any,
     out: str | os.PathLike[str],
     *,
     compiler: str = "inductor",
@@ -95,9 +95,9 @@ def collect_kernels(
 ) -> KernelReport:
     """Write a dataset directory with the kernels that a compiler generates for samples.
 
-    `what`, `filters` and `dataset` select samples as in `select_rows`; subgraphs are typical, whole
-    graphs work too. Each sample is compiled and called a few times in a separate process with empty
-    caches, `jobs` at a time, within `limits`; generated code runs only there. `out` contains the
+    Samples, usually subgraphs, are selected as in `select_rows`. Each sample is compiled and called
+    a few times in a separate process with empty caches, `jobs` at a time, within `limits`;
+    generated code runs only there. `out` contains the
     config `kernels` and `kernels-report.jsonl` with the outcome of each graph. Finished graphs are
     stored in a hidden directory beside `out`; after an interruption, the same call resumes.
 
@@ -123,7 +123,7 @@ def collect_kernels(
     if finished is not None:
         return finished
     collecting.staging.check_free()
-    rows = require_rows(what, filters, dataset=dataset, framework="torch")
+    rows = require_rows(samples, filters, dataset=dataset, framework="torch")
     work = Work("graphnet_datasets.kernels.server", PHASES, limits, {COMPILERS_VARIABLE: compiler})
     with collecting.staging.hold():
         pool = open_pool(work, executor, jobs)

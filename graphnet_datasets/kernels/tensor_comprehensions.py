@@ -30,14 +30,14 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
     inputs = make_inputs(sample, device=device)
     with torch.no_grad():
         run = compiler.compile(module, inputs)
-    if not compiler.kept:
+    if not compiler.compiled_groups:
         reason = compiler.warnings[0] if compiler.warnings else "none of its operators is covered"
         raise TransformError(
             f"`tc` generates nothing for `{sample.id}`: {reason}.",
             reason="no operator of it is covered by `tc`",
         )
     kernels = []
-    for group, group_kernel in compiler.kept:
+    for group, group_kernel in compiler.compiled_groups:
         kernel = group_kernel.kernel
         tensors = [*kernel.instance.inputs, *kernel.instance.outputs]
         launch = {

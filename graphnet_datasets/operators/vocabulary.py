@@ -106,7 +106,7 @@ FACTS: Mapping[str, str] = {
     "linear_in_weight": "Keeps a weight proportional to itself.",
     "needs_positive": "Needs a positive operand.",
     "torch_bias": "The position of the bias in torch.",
-    "paddle_bias": "The position of the bias in paddle; 99 if there is none.",
+    "paddle_bias": "The position of the bias in paddle; 99 for operators without bias.",
     "box_columns": "The result has the columns of its operands.",
     "splits": "Splits a tensor into parts.",
     "unbinds": "Removes an axis and returns a tensor per index.",

@@ -25,7 +25,7 @@ LINES = ("-", "--", "-.", ":")
 
 FORMATS = ("png", "svg")
 DPI = 200
-"""Dots per inch of PNG: 1,260 pixels for a text width of 6.3 inches."""
+"""Dots per inch of PNG files: 1,260 pixels at a column width of 6.3 inches."""
 
 _SETTINGS: Any = {
     "font.size": 9,

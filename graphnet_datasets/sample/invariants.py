@@ -70,18 +70,16 @@ class _Checker:
                 "`_.+=@-` with parts separated by `/`. Rename the sample."
             )
         if not is_framework(sample.framework):
-            raise self._error(
-                "the sample", f"has framework {sample.framework!r}", framework_names()
-            )
+            raise self._error("", f"has framework {sample.framework!r}", framework_names())
         if sample.task not in TASKS:
-            raise self._error("the sample", f"has task {sample.task!r}", TASKS)
+            raise self._error("", f"has task {sample.task!r}", TASKS)
         if sample.kind not in KINDS:
-            raise self._error("the sample", f"has kind {sample.kind!r}"[:100], KINDS)
+            raise self._error("", f"has kind {sample.kind!r}"[:100], KINDS)
         if sample.calibration not in CALIBRATIONS:
-            raise self._error("the sample", f"has calibration {sample.calibration!r}", CALIBRATIONS)
+            raise self._error("", f"has calibration {sample.calibration!r}", CALIBRATIONS)
         num_inputs = len(sample.inputs)
         if num_inputs + len(sample.ops) > MAX_VALUES:
-            raise self._error("the sample", f"has more than {MAX_VALUES} values", ())
+            raise self._error("", f"has more than {MAX_VALUES} values", ())
         self._check_symbols()
         self._check_custom_operators()
         for index, argument in enumerate(sample.inputs):
@@ -93,13 +91,17 @@ class _Checker:
 
     def _check_symbols(self) -> None:
         if len(self.symbol_names) != len(self.sample.symbols):
-            raise self._error("the sample", "has two symbols of one name", ())
+            raise self._error("", "has two symbols with the same name", ())
         for symbol in self.sample.symbols:
             if not is_symbol_name(symbol.name):
                 raise self._error("a symbol", f"has the name {symbol.name[:80]!r}", ())
             for bound in (symbol.hint, symbol.lower, symbol.upper):
                 if bound is not None and not INT64_MIN <= bound <= INT64_MAX:
-                    raise self._error(f"symbol `{symbol.name}`", "goes beyond 64 bits", ())
+                    raise self._error(
+                        f"symbol `{symbol.name}`",
+                        "has a hint or bound that does not fit into 64 bits",
+                        (),
+                    )
         for constraint in self.sample.constraints:
             if constraint.relation not in RELATIONS:
                 raise self._error(
@@ -257,4 +259,7 @@ class _Checker:
 
     def _error(self, where: str, problem: str, accepted: tuple[str, ...]) -> SampleError:
         tail = f" (accepted: {', '.join(accepted)})" if accepted else ""
-        return SampleError(f"In sample `{self.sample.id}`, {where} {problem}{tail}.")
+        subject = (
+            f"In sample `{self.sample.id}`, {where}" if where else f"Sample `{self.sample.id}`"
+        )
+        return SampleError(f"{subject} {problem}{tail}.")

@@ -52,19 +52,19 @@ SPLIT_STAGE = "split"
 """The stage of captured graphs that would make one split leak into another."""
 
 FAILURE_DESCRIPTIONS = {
-    "schema_version": "version of this format",
-    "id": "name of the entry, or of its graph",
+    "schema_version": "version of the format",
+    "id": "name of the catalog entry or of its graph",
     "task": "cv, nlp, audio, multimodal, scientific or other",
     "library": "library of the model",
-    "stage": "build, capture, write; split where the graph would link two splits",
-    "kind": "class of the failure, as counted in docs",
-    "reason": "what was said",
+    "stage": "build, capture or write; `split` if the graph would link two splits",
+    "kind": "class of the failure",
+    "reason": "error message",
     "catalog_line": "line of the builder's catalog",
 }
 
 DUPLICATE_DESCRIPTIONS = {
     **{name: FAILURE_DESCRIPTIONS[name] for name in ("schema_version", "id", "task", "library")},
-    "is_same_as": "id of the equal graph that is in",
-    "signature_hash": "signature that both have",
+    "is_same_as": "id of the equal graph in the dataset",
+    "signature_hash": "signature of both graphs",
     "catalog_line": "line of the builder's catalog",
 }

@@ -262,49 +262,51 @@ RUNS_SCHEMA = pa.schema(
     metadata=table_metadata("runs"),
 )
 """Columns of the `runs` table. `speedup` is exp of the centre (Hodges-Lehmann) of the interleaved
-pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % interval. `timed_in`
-says how the times were taken: "pairs", both arms in one process, or "turns", in two processes that
-take turns in blocks; then `paired_speedup` is what the pairs had said. `*_preemptions` counts how
-often the kernel took a processor away from each call; the `num_calm_pairs` without count, where
-they are ten or more. While the pairs were timed `load` was the load average, `other_cpu_share` and
-`steal_share` what other processes and other virtual machines took of all processors; `is_noisy`
-says that the interval is wider than the stated precision (5 %, or that of the settings if it is
-larger), or that others took the processors. `is_baseline_disturbed` says that eager beside the
-candidate takes another time than alone (`baseline_alone_ms`). `min_t` is the largest of the
-outputs' `min_t` (inf: correct at no tolerance), null where nothing was compared. `stale_t` is the
-smallest t at which an answer that was stored from another set of inputs passes: a verdict at that t
-or a greater one says nothing of a compiler. `undecidable_reason` is a sentence why the outputs
-allow no verdict, null where they do. `eager_t` is the smallest t at which eager itself agrees with
-the fp64 oracle (null without one): below it a verdict says nothing of a compiler.
-`is_random` is true where an output depends on random draws (null in older records).
-`determinism_t` is the `min_t` of eager against itself, with equal seeds.
-`floor_ms` is the least time that the device's peak rates allow for the work of the sample.
-`compiler_options`, `environment` and `settings` are JSON.
-`sample_digest` is a hash of all of the sample that a run depends on, `dataset` where it was looked
-up, `compiler_source` a hash of the compiler's own source files (null for those of this library).
-`judged` lists the calls whose outputs were compared. `upstream_status`, `upstream_speedup`,
-`upstream_min_t` and `upstream_passing_t` are what upstream's own tools make of one of their logs,
-whatever this library makes of it: the last lists each whole t at which they find the sample right.
+pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % interval. `timed_in` is
+"pairs" if both arms were timed in one process, or "turns" if two processes took turns in blocks;
+`paired_speedup` is then the speedup of the pairs before them. `*_preemptions` counts how often the
+kernel took a processor away during each call. If there are at least ten pairs without preemption
+(`num_calm_pairs`), only they are evaluated. `load` is the load average while the pairs were timed;
+`other_cpu_share` and `steal_share` are the shares of all processors used by other processes and by
+other virtual machines. `is_noisy` is true if the interval is wider than the stated precision (5 %,
+or that of the settings if larger), or if others used the processors. `is_baseline_disturbed` is
+true if eager's time beside the candidate differs from its time alone (`baseline_alone_ms`).
+
+`min_t` is the largest `min_t` of the outputs (inf: correct at no tolerance), null if nothing was
+compared. `stale_t` is the smallest t at which an output stored from another set of inputs passes: a
+verdict at this t or above carries no information about the compiler. `eager_t` is the smallest t at
+which eager agrees with the fp64 oracle (null without an oracle): a verdict below it carries no
+information about the compiler. `undecidable_reason` explains in a sentence why the outputs allow no
+verdict; it is null if they do. `is_random` is true if an output depends on random draws (null in
+older records). `determinism_t` is the `min_t` of eager against itself, with equal seeds. `floor_ms`
+is a lower bound of the sample's time, from the device's peak rates. `compiler_options`,
+`environment` and `settings` are JSON. `sample_digest` is a hash of everything in the sample that
+affects a run, `dataset` the dataset that contains the sample, and `compiler_source` a hash of the
+compiler's source files (null for compilers of this library). `judged` lists the calls whose outputs
+were compared. `upstream_status`, `upstream_speedup`, `upstream_min_t` and `upstream_passing_t` are
+the results of upstream's own tools for one of their logs; the last lists the integers t at which
+they accept the sample.
 
 `changed_state` lists the parts of the process's state that the candidate changed outside the graph,
-such as the default dtype. They were restored: after compiling before the timed calls, and after the
-calls for a run in their place, in which the state is restored after each call.
-`varied_calls` and the columns behind it are null unless the run varied sizes and numbers
+such as the default dtype. The harness restores it after compilation. If timed calls change it, the
+run is repeated, and the state is restored after each call.
+`varied_calls` and the following columns are null unless the run varied sizes and numbers
 (`Settings.num_variations`). `varied_verdict` is the worst verdict of the calls, with its reason in
 `varied_message`. `num_varied_recompilations` counts compilations after the first call, and
-`recompiles_each_call` says that each call with sizes or numbers of its own needed one.
+`recompiles_each_call` is true if each call with new sizes or numbers was compiled again.
 
-Clocks: `*_latency_ms` by `clock` ("kernel": its stamps around each call), `*_cpu_ms` the medians of
-the processor time of the same calls, `*_wall_ms` the medians of the same calls by the wall clock
-with the device synchronized, `*_kernel_ms` and `*_num_kernels` by torch's profiler, of a few calls
-more: on a GPU kernels, copies and fills; on a CPU the operators that torch dispatched, without
-those that they called and without code that a compiler fused. An arm is launch bound where the GPU
-is idle for more than half of the wall time. `launch_mode` is "stream", or "cuda_graph" where both
-arms were captured and replayed, and null on a CPU. `break_even_calls` is how many calls pay for
-`compile_time_s`, null where they never do. `compile_cache` is one of `COMPILE_CACHES`, null in
-older records, whose caches were empty; `compile_time_s` is measured only with empty caches.
-`fallback_share` is the share of the operators that the compiler left to eager, null where it does
-not tell. `device_before` and `device_after` surround the timed calls on a GPU."""
+Clocks: `*_latency_ms` is measured with `clock` ("kernel": time stamps of the kernel around each
+call). `*_cpu_ms` and `*_wall_ms` are the medians of processor time and of wall time of the same
+calls, with the device synchronized. `*_kernel_ms` and `*_num_kernels` come from torch's profiler in
+a few additional calls: on a GPU they cover kernels, copies and fills; on a CPU the operators that
+torch dispatched at the top level, without code fused by a compiler. An arm is launch bound if the
+GPU is idle for more than half of the wall time. `launch_mode` is "stream", "cuda_graph" if both
+arms were captured and replayed, or null on a CPU. `break_even_calls` is the number of calls after
+which the time saved exceeds `compile_time_s`, null if it never does. `compile_cache` is one of
+`COMPILE_CACHES`, null in older records, whose caches were empty; `compile_time_s` is measured only
+with empty caches. `fallback_share` is the share of operators that the compiler left to eager, null
+if the compiler does not report it. `device_before` and `device_after` are the states of a GPU
+before and after the timed calls."""
 
 LATER_COLUMNS = frozenset(
     {

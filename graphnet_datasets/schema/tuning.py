@@ -44,9 +44,9 @@ TUNING_TASKS_SCHEMA = pa.schema(
 
 `task_id` is the blake2b of `workload_json` and `target_json`, which are data for an isolated worker
 to parse. `structural_hash` is TVM's, of the version `hash_version`. The shapes and dtypes are those
-of the arguments, outputs last; `flops` are those of one call, `bytes` what it reads and writes at
-least. `sources` are the graphs that hold it, by `structure_hash`, and how often each calls it.
-`pipeline` names the passes behind which it was cut.
+of the arguments, outputs last. `flops` counts the operations of a call, and `bytes` is the size of
+all arguments. `sources` lists the graphs that contain the operator, by `structure_hash`, with their
+numbers of calls. `pipeline` names the passes applied before extraction.
 """
 
 TUNING_RECORDS_SCHEMA = pa.schema(
@@ -93,10 +93,10 @@ TUNING_RECORDS_SCHEMA = pa.schema(
 )
 """A row is one measurement of one schedule of a task, or its failure.
 
-`trace_json` replays alone on the task's workload, in an isolated worker; `trace_hash` is its
-blake2b. `times_ms` has milliseconds a call of every repetition, in order, nothing removed, empty
-unless `status` is ok. `anchor_ms` are times of one fixed kernel beside the batch: they show drift.
-`features` is [stores, features] of the set `feature_set`. `predicted` is in the tuner's own unit.
-`trial_s` is all seconds of the trial without waiting for a worker, `tuner_s` its share of those
-of the tuner. `max_abs_error` and `min_t` are against the workload without a schedule.
+`trace_json` can be replayed on the task's workload in an isolated worker; `trace_hash` is its
+blake2b. `times_ms` has the milliseconds per call of all repetitions, in order; it is empty unless
+`status` is ok. `anchor_ms` are times of a fixed kernel measured with the batch, to show drift.
+`features` has the shape [stores, features] and belongs to the set `feature_set`. `predicted` is in
+the tuner's own unit. `trial_s` is the time of the trial without waiting for a worker, `tuner_s` its
+share of the tuner's own time. `max_abs_error` and `min_t` compare with the unscheduled workload.
 """

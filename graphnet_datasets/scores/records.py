@@ -296,8 +296,8 @@ def _lookup(table: pa.Table, column: str, values: dict[str, int]) -> Integers:
         row = int(np.argmax(is_wrong[indices]))
         value = table[column][row].as_py()
         raise ScoreError(
-            f"The run of `{table['sample_id'][row].as_py()}` has the {column} `{value}`, which is "
-            f"none of {', '.join(f'`{word}`' for word in values)}."
+            f"The run of `{table['sample_id'][row].as_py()}` has the {column} `{value}`, but "
+            f"expected one of {', '.join(f'`{word}`' for word in values)}."
         )
     numbers = np.array([values.get(word, -1) for word in words] + [-1])
     return numbers[indices].astype(np.int64)

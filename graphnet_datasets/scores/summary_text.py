@@ -269,7 +269,7 @@ def _describe_wrong(record: Mapping[str, Any]) -> str:
         test = output.get("random_test")
         return f"distribution of output {index} differs (p = {output['p_value']:.1g}, {test})"
     if output.get("is_nonfinite_mismatch"):
-        return f"{where} (NaN or infinity in output {index} where eager has none, or missing)"
+        return f"{where} (NaN or infinity in output {index} unlike eager, or missing)"
     error = output.get("max_abs_error")
     if error is None:
         return f"{where} in output {index}"

@@ -31,7 +31,7 @@ _LISTED = ("id", "framework", "family", "num_ops")
 
 @raises_only(SchemaError)
 def select_rows(
-    what: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
+    samples: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> list[dict[str, Any]]:
     """Return rows of the `graphs` table, with hashes and family, for the selected samples.
 
@@ -49,11 +49,11 @@ def select_rows(
         RunError: an item is neither a name nor a sample, or a row lacks columns.
     """
     filters = as_filters(filters)
-    return choose(what, filters, dataset=dataset).read(filters.limit)
+    return choose(samples, filters, dataset=dataset).read(filters.limit)
 
 
 def require_rows(
-    what: Any,
+    samples: Any,
     filters: Filters | Any = None,
     *,
     dataset: str | os.PathLike[str] = "graphnet",
@@ -73,7 +73,7 @@ def require_rows(
 `--max-ops 9`. Without `--max-ops 9`, 1 sample remains; the nearest is `--max-ops 69`.
     """
     filters = as_filters(filters)
-    what = list(what) if isinstance(what, Iterator) else what
+    samples = list(samples) if isinstance(samples, Iterator) else samples
     if framework:
         if filters.framework and framework not in filters.framework:
             raise RunError(
@@ -81,22 +81,22 @@ def require_rows(
                 f"the only ones supported here. Remove it."
             )
         filters = dataclasses.replace(filters, framework=(framework,))
-    rows = select_rows(what, filters, dataset=dataset)
+    rows = select_rows(samples, filters, dataset=dataset)
     if not rows:
-        raise no_match(what, filters, dataset=dataset)
+        raise no_match(samples, filters, dataset=dataset)
     return rows
 
 
 def no_match(
-    what: Any, filters: Filters, *, dataset: str | os.PathLike[str] = "graphnet"
+    samples: Any, filters: Filters, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> DatasetNotFoundError:
     """Return the error for a selection without samples, with the nearest one that has some."""
-    several = what if isinstance(what, list | tuple) else [what]
-    names = [str(item) for item in several if isinstance(item, str | os.PathLike)]
+    items = samples if isinstance(samples, list | tuple) else [samples]
+    names = [str(item) for item in items if isinstance(item, str | os.PathLike)]
     listed = ", ".join(f"`{name}`" for name in names[:5]) or "the dataset"
     if filters.limit == 0:
         return DatasetNotFoundError(f"A limit of 0 keeps no sample of {listed}. Use at least 1.")
-    rows = [entry.row for group in _list_all(what, dataset, filters) for entry in group]
+    rows = [entry.row for group in _list_all(samples, dataset, filters) for entry in group]
     if not rows:
         return DatasetNotFoundError(f"{listed} has no samples. `graphnet list` shows samples.")
     problem = f"No sample of {listed} matches `{filters.describe(filters.active)}`."
@@ -180,7 +180,7 @@ class Chosen:
 
 @raises_only(SchemaError)
 def choose(
-    what: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
+    samples: Any, filters: Filters | Any = None, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> Chosen:
     """Select samples like `select_rows` without a limit, deferring the reading of tables.
 
@@ -191,7 +191,7 @@ def choose(
     filters = as_filters(filters)
     seen: set[tuple[str, str]] = set()
     groups: list[list[_Listed]] = []
-    for entries in _list_all(what, dataset, filters):
+    for entries in _list_all(samples, dataset, filters):
         groups.append([])
         for entry in entries:
             if _key(entry.row) not in seen and filters.keeps(entry.row):
@@ -201,11 +201,11 @@ def choose(
 
 
 def _list_all(
-    what: Any, dataset: str | os.PathLike[str], filters: Filters
+    samples: Any, dataset: str | os.PathLike[str], filters: Filters
 ) -> Iterator[Iterator[_Listed]]:
     """Yield the entries of each selected item, before filters."""
-    is_several = isinstance(what, Iterable) and not isinstance(what, str | Mapping)
-    for item in what if is_several else [what]:
+    is_several = isinstance(samples, Iterable) and not isinstance(samples, str | Mapping)
+    for item in samples if is_several else [samples]:
         yield _find(item, dataset, _columns(filters))
 
 

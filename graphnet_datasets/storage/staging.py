@@ -21,7 +21,7 @@ _FINISHED = "finished"
 class Staging:
     """The hidden directory of a dataset under construction.
 
-    `work` names the operation in the directory's name and in messages. `kept` is a pattern of files
+    `work` names the operation in the directory's name and in messages. `pattern` selects the files
     that are needed to resume after an interruption.
 
     >>> import tempfile
@@ -35,8 +35,8 @@ class Staging:
     ['mine']
     """
 
-    def __init__(self, target: Path, work: str, kept: str = f"parts/*{PART_SUFFIX}") -> None:
-        self.target, self.work, self._kept = target, work, kept
+    def __init__(self, target: Path, work: str, pattern: str = f"parts/*{PART_SUFFIX}") -> None:
+        self.target, self.work, self._pattern = target, work, pattern
         self.directory = target.absolute().parent / f".{target.name}.{work}"
         self.parts = self.directory / "parts"
 
@@ -82,7 +82,7 @@ class Staging:
             try:
                 yield
             except BaseException:
-                if not any(self.directory.glob(self._kept)):
+                if not any(self.directory.glob(self._pattern)):
                     self.discard()
                 raise
             self.discard()

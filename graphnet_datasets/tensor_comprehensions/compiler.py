@@ -45,7 +45,7 @@ class TensorComprehensions(Compiler):
         "compile_timeout_s": Option(60.0, "Time limit of the C compiler per kernel, in seconds."),
     }
 
-    kept: list[tuple[LoweredGroup, GroupKernel]]
+    compiled_groups: list[tuple[LoweredGroup, GroupKernel]]
     """Compiled groups of the last compilation with their kernels."""
 
     @classmethod
@@ -95,7 +95,7 @@ class TensorComprehensions(Compiler):
         compiled = kernels.build(flat.arguments(example_inputs))
         self.note_fallback(plan.fallback_share)
         self._warn(kernels)
-        self.kept = kernels.kept
+        self.compiled_groups = kernels.kept
         self.num_kernels = cache.num_kernels
 
         def run(inputs: Mapping[str, Any]) -> Any:

@@ -88,7 +88,7 @@ class TaskReport:
 
 
 def collect_tasks(
-    what: Any,
+    samples: Any,
     out: str | os.PathLike[str],
     *,
     mcpu: str = "native",
@@ -120,7 +120,7 @@ def collect_tasks(
     if finished is not None:
         return finished
     collecting.staging.check_free()
-    rows = require_rows(what, filters, dataset=dataset, framework="torch")
+    rows = require_rows(samples, filters, dataset=dataset, framework="torch")
     work = Work("graphnet_datasets.tuning.extract_server", PHASES, limits)
     with collecting.staging.hold():
         pool = LocalPool(work, min(jobs or num_processors(), len(rows)))

@@ -126,7 +126,7 @@ class TuningRun:
 
 
 def tune_samples(
-    what: Any,
+    samples: Any,
     out: str | os.PathLike[str],
     *,
     tuner: str = "ansor",
@@ -167,13 +167,13 @@ def tune_samples(
     check_tvm()
     check_names(tuner, allocator)
     plan, choice = plan or TimingPlan(), choice or TaskChoice()
-    staging = Staging(Path(out), "tuning", kept="*/*.json*")
+    staging = Staging(Path(out), "tuning", pattern="*/*.json*")
     finished = _finished(staging)
     if finished is not None:
         return finished
     staging.check_free()
     with staging.hold():
-        tasks = _tasks_of(what, staging, threads, dataset, filters, on_collect)
+        tasks = _tasks_of(samples, staging, threads, dataset, filters, on_collect)
         chosen = choice.choose(tasks)
         settings = {
             "tuner": tuner,

@@ -84,7 +84,7 @@ class Validation:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Validation | None:
-        """Read the validation from a row of the `graphs` table; None if the row has none.
+        """Read the validation from a row of the `graphs` table; or None.
 
         >>> Validation.from_row({"id": "example/add", "validation": None}) is None
         True

@@ -30,7 +30,7 @@ class Skipped(Exception):  # noqa: N818 - not an error: a requirement of the che
 
 
 class Failed(Exception):  # noqa: N818 - an outcome
-    """A check failed; the message says how."""
+    """A failed check; the message is the reason."""
 
 
 def check(name: str, sample: Sample, versions: Mapping[str, str]) -> CheckResult:

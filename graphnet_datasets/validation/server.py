@@ -16,7 +16,7 @@ def main() -> None:
     with not_collecting():
         module(framework.name, "runtime").import_all(with_fakes=True)
         worker = importlib.import_module(framework.validation)
-    with not_collecting():  # what the first brought in is old by now, and not looked at again
+    with not_collecting():  # imported objects live as long as the process; skip collecting them
         prepare_blocks()
         if os.environ.get(CAPTURES_VARIABLE) and hasattr(worker, "prepare"):
             worker.prepare()

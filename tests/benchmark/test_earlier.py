@@ -25,7 +25,7 @@ def time_it(compiler: str, out: Path, caplog: pytest.LogCaptureFixture, **more: 
     return [record.message for record in caplog.records]
 
 
-def test_an_edited_compiler_does_not_keep_its_figures(
+def test_an_edited_compiler_is_measured_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, out = tmp_path / "mine.py", tmp_path / "runs"
@@ -33,34 +33,35 @@ def test_an_edited_compiler_does_not_keep_its_figures(
     file.write_text(COMPILER.format(call="module"))
     assert time_it("mine.py:compile", out, caplog) == []
     assert time_it("mine.py:compile", out, caplog) == [
-        "1 already done, of 1: there is nothing to run. Choose another `out` to run them once more."
+        "All runs (1) are already done. Choose another `out` to repeat them."
     ]
     file.write_text(COMPILER.format(call="lambda **inputs: module(**inputs) * 2"))
-    (said,) = time_it("mine.py:compile", out, caplog)
+    (message,) = time_it("mine.py:compile", out, caplog)
     first, second = read_runs(out).to_pylist()
     assert first["compiler_source"] != second["compiler_source"] is not None
     assert (first["min_t"] < -6, second["min_t"] > -3) == (True, True)
-    assert said == (
-        "1 finished run differs from what is asked for in `compiler_source` "
-        f"({first['compiler_source']}, now {second['compiler_source']}); run once more, both stay."
+    assert message == (
+        "1 finished run differs from this request in `compiler_source` "
+        f"({first['compiler_source']}, now {second['compiler_source']}). "
+        "The samples run again, and both records stay."
     )
     file.write_text(COMPILER.format(call="module"))
     assert len(time_it("mine.py:compile", out, caplog)) == 1
     assert read_runs(out).num_rows == 2
 
 
-def test_a_run_of_another_environment_is_told_by_what_differs(
+def test_differences_between_environments_are_listed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert time_it("eager", tmp_path, caplog) == []
     monkeypatch.setattr(environment, "PACKAGES", ("torch",))
-    (said,) = time_it("eager", tmp_path, caplog)
-    assert said.startswith("1 finished run differs from what is asked for in `environment.pack")
+    (message,) = time_it("eager", tmp_path, caplog)
+    assert message.startswith("1 finished run differs from this request in `environment.pack")
     assert read_runs(tmp_path).num_rows == 2
 
 
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MKL_NUM_THREADS"])
-def test_variables_that_are_overridden_make_no_other_environment(
+def test_overridden_variables_do_not_change_the_environment(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = environment.describe_environment()
@@ -70,7 +71,7 @@ def test_variables_that_are_overridden_make_no_other_environment(
     assert environment.describe_environment() != before
 
 
-def test_what_was_asked_for_otherwise_is_no_difference() -> None:
+def test_another_request_is_no_difference() -> None:
     base = {
         "sample_id": "a", "compiler": "x", "compiler_options": "{}", "device": "cpu",
         "settings": "{}", "compiler_version": "1", "compiler_source": None,
@@ -78,8 +79,8 @@ def test_what_was_asked_for_otherwise_is_no_difference() -> None:
     }  # fmt: skip
     other = {**base, "environment": json.dumps({"cpu": {"model": "B"}, "python": "3"})}
     assert describe_others([other, {**other, "sample_id": "b"}], [base]) == [
-        "1 finished run differs from what is asked for in `environment.cpu.model` (A, now B); run "
-        "once more, both stay."
+        "1 finished run differs from this request in `environment.cpu.model` (A, now B). "
+        "The samples run again, and both records stay."
     ]
     assert describe_others([{**other, "settings": '{"seed": 1}'}], [base]) == []
     assert find_differences(base, {**base, "compiler_version": "2"}) == [
@@ -87,9 +88,11 @@ def test_what_was_asked_for_otherwise_is_no_difference() -> None:
     ]
 
 
-def test_some_done_are_told_as_well(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_partly_finished_runs_are_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     run(LINEAR, "eager", out=tmp_path, settings=SETTINGS)
     other = make_sample("other", *LINEAR.ops, inputs=LINEAR.inputs)
     with caplog.at_level(logging.WARNING, "graphnet_datasets"):
         run([LINEAR, other], "eager", out=tmp_path, settings=SETTINGS)
-    assert "1 already done, of 2: the other 1 are run." in caplog.messages
+    assert "1 of 2 runs already done; running the rest." in caplog.messages

@@ -59,7 +59,7 @@ def test_the_same_command_continues_where_a_stopped_one_was(
     else:
         assert process.returncode == 130
         assert said == (
-            f"Stopped. What is finished is in `{out}`; the same command continues from there.\n"
+            f"Stopped. Finished runs are in `{out}`; the same command continues from there.\n"
         )
     for pid in below:
         wait_until_gone(pid)

@@ -26,14 +26,12 @@ def shipped() -> list[Finding]:
     return compare(read_goals(), counted_rows(STARTER))
 
 
-@pytest.mark.parametrize("index", range(len(read_goals())), ids=lambda n: read_goals()[n].what)
-def test_the_shipped_table_reaches_the_goals_that_it_is_said_to(
-    shipped: list[Finding], index: int
-) -> None:
-    each = shipped[index]
-    assert each.is_met == each.goal.holds, (
-        f"{each.goal.what}: {each.goal.text(each.value)}, wanted {each.goal.wanted}. Write "
-        f"`holds = {str(each.is_met).lower()}` in `{GOALS.name}` if that is right."
+@pytest.mark.parametrize("index", range(len(read_goals())), ids=lambda n: read_goals()[n].name)
+def test_the_shipped_table_reaches_its_recorded_goals(shipped: list[Finding], index: int) -> None:
+    finding = shipped[index]
+    assert finding.is_met == finding.goal.holds, (
+        f"{finding.goal.name}: {finding.goal.text(finding.value)}, wanted {finding.goal.wanted}. "
+        f"Write `holds = {str(finding.is_met).lower()}` in `{GOALS.name}` if that is right."
     )
 
 
@@ -99,7 +97,7 @@ def test_autocast_counts_as_half_precision(tmp_path: Path) -> None:
     assert measured(counted_rows(out), "share_half") == 0.5
 
 
-def test_the_command_prints_the_table_writes_it_and_says_whether_all_is_reached(
+def test_the_command_prints_and_writes_the_table_and_its_exit_status_tells_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = dataset(tmp_path / "data", [row("a", 600)])
@@ -118,7 +116,7 @@ def test_the_command_prints_the_table_writes_it_and_says_whether_all_is_reached(
     assert "holds no table of graphs" in capsys.readouterr().err
 
 
-def test_the_picture_is_of_what_counts_of_both_datasets(tmp_path: Path) -> None:
+def test_the_picture_shows_both_datasets(tmp_path: Path) -> None:
     mine = dataset(tmp_path / "mine", [row(f"timm/{n}", n, flops=n * 10**6) for n in range(1, 9)])
     theirs = dataset(tmp_path / "theirs", [row("timm/b", 3), row("timm/c", 4, tags=["small"])])
     picture = tmp_path / "sizes.svg"
@@ -130,13 +128,13 @@ def test_the_picture_is_of_what_counts_of_both_datasets(tmp_path: Path) -> None:
     assert picture.read_bytes() == first
 
 
-def test_what_is_reached_is_noted_and_nothing_else_changes(tmp_path: Path) -> None:
+def test_noting_changes_only_whether_goals_hold(tmp_path: Path) -> None:
     path = tmp_path / "goals.toml"
     path.write_text(GOALS.read_text())
     findings = compare(read_goals(path), Counted(counted_rows(STARTER).rows.slice(0, 0)))
     write_holds(findings, path)
     again = read_goals(path)
-    assert [each.holds for each in again] == [each.is_met for each in findings]
+    assert [goal.holds for goal in again] == [finding.is_met for finding in findings]
     flags = re.compile("holds = .*")
     assert flags.sub("", path.read_text()) == flags.sub("", GOALS.read_text())
     with pytest.raises(GraphNetError, match="has not the 1 goals"):
@@ -145,7 +143,7 @@ def test_what_is_reached_is_noted_and_nothing_else_changes(tmp_path: Path) -> No
 
 def test_operators_of_all_graphs_count_by_how_often_upstream_calls_them(tmp_path: Path) -> None:
     calls = json.loads(UPSTREAM_CALLS.read_text())["torch"]
-    (name, count), *_ = sorted(calls.items(), key=lambda each: -each[1])
+    (name, count), *_ = sorted(calls.items(), key=lambda call: -call[1])
     histogram = [{"target": name, "count": 1}]
     out = dataset(tmp_path, [row("a", 1, op_histogram=histogram, tags=["small"])])
     counted = counted_rows(out)

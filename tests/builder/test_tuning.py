@@ -56,7 +56,7 @@ def test_the_card_says_where_they_are_from(dataset: Path, tmp_path: Path) -> Non
     write_tuning(tmp_path / "pool", TASKS, [*ROWS, failed])
     ship(tmp_path / "pool", dataset)
     text = " ".join(provenance(dataset).split())
-    assert "2 operators cut from these graphs (1 conv2d, 1 matmul)" in text
+    assert "2 operators of these graphs (1 conv2d, 1 matmul)" in text
     assert "(4 ok, 1 crash) by `random`, on znver5 (1 threads), 2026-01-02, with" in text
 
 

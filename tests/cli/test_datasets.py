@@ -146,7 +146,7 @@ def test_show_wants_one_sample(root: Path) -> None:
     result = call("show", root / "nlp" / "train-0000.parquet", exit_code=1)
     ids = ", ".join(f"`nlp/chain-{size}`" for size in range(1, 6))
     path = root / "nlp" / "train-0000.parquet"
-    message = f"Error: `{path}` is 5 samples. Show one of them by its id: {ids} …"
+    message = f"Error: `{path}` selects 5 samples. Show one of them by its id: {ids} …"
     assert result.stderr.splitlines()[-1] == message
     assert call("show", "cv/chain-2", "--names", "short", exit_code=2).stdout == ""
 

@@ -168,7 +168,7 @@ import os, numpy as np
 from graphnet_datasets.inputs import kept_memory
 array = kept_memory.take(100_000)
 array[:] = 1
-kept_memory._kept._lock.acquire()
+kept_memory._pool._lock.acquire()
 if os.fork() == 0:
     other = kept_memory.take(100_000)
     other[:] = 2

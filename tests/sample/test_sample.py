@@ -73,7 +73,7 @@ def test_refs_are_found_and_mapped_in_order() -> None:
         ),
         (
             {"framework": "jax"},
-            "In sample `example/linear`, the sample has framework 'jax' (accepted: torch, paddle).",
+            "Sample `example/linear` has framework 'jax' (accepted: torch, paddle).",
         ),
         (
             {"ops": (Op("torch.relu", (Ref(3),)),), "outputs": (Ref(3),)},

@@ -401,7 +401,7 @@ def test_an_unknown_status_is_refused() -> None:
     with pytest.raises(ScoreError) as error:
         speedup_score([*FOUR, make_run("odd", status="passed")])
     assert str(error.value) == (
-        "The run of `odd` has the status `passed`, which is none of `ok`, `output_mismatch`, "
+        "The run of `odd` has the status `passed`, but expected one of `ok`, `output_mismatch`, "
         "`run_failed`, `compile_failed`, `baseline_failed`, `harness_failed`."
     )
 

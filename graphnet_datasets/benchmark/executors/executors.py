@@ -209,7 +209,7 @@ class LocalExecutor:
         waiting: queue.SimpleQueue[SampleJob],
         done: _Done,
     ) -> None:
-        """Run jobs in one lane until there are none left; the first error ends it."""
+        """Run jobs in one lane until the queue is empty or a job raises an error."""
         try:
             with runner.at_work():
                 while not self._is_closed.is_set():

@@ -55,7 +55,7 @@ class DeviceWorker:
         return json.dumps({"version": __version__, "environment": self._environment})
 
     def find_candidate(self, compiler: str, framework: str, options: str) -> str:
-        """Return a candidate as JSON, or the error that explains why there is none."""
+        """Return a candidate as JSON, or the error that prevented its creation."""
         try:
             candidate = self._runner.find_candidate(compiler, framework, json.loads(options))
         except COMPILER_ERRORS as error:

@@ -22,19 +22,18 @@ _MOST_LENGTH = 60
 
 
 def describe_done(num_done: int, num_runs: int) -> str:
-    """Describe how many of the runs are already done; "" if none are.
+    """Describe how many of the runs are already done; "" if no run is done.
 
     >>> describe_done(3, 3)
-    '3 already done, of 3: there is nothing to run. Choose another `out` to run them once more.'
+    'All runs (3) are already done. Choose another `out` to repeat them.'
     >>> describe_done(1, 3)
-    '1 already done, of 3: the other 2 are run.'
+    '1 of 3 runs already done; running the rest.'
     """
     if not num_done:
         return ""
-    start = f"{num_done} already done, of {num_runs}: "
     if num_done == num_runs:
-        return f"{start}there is nothing to run. Choose another `out` to run them once more."
-    return f"{start}the other {num_runs - num_done} are run."
+        return f"All runs ({num_runs}) are already done. Choose another `out` to repeat them."
+    return f"{num_done} of {num_runs} runs already done; running the rest."
 
 
 def describe_others(
@@ -56,7 +55,9 @@ def describe_others(
         more = len(differences) - _MOST_NAMED
         named = ", ".join(differences[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         runs = "1 finished run differs" if count == 1 else f"{count} finished runs differ"
-        sentences.append(f"{runs} from what is asked for in {named}; run once more, both stay.")
+        sentences.append(
+            f"{runs} from this request in {named}. The samples run again, and both records stay."
+        )
     return sentences
 
 

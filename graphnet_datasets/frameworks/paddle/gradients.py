@@ -323,7 +323,7 @@ def _part(
             raise GradientError(
                 f"The backward graph of `{whole.id}` needs a value of the forward graph that is "
                 "not a tensor of known size.",
-                reason="what the backward graph needs is no tensor of known size",
+                reason="the backward graph needs a tensor of unknown size",
             )
         inputs.append(Input("input", value, saved[ref]))
     ops = [

@@ -27,7 +27,7 @@ _WIDE_METHODS = {
 
 
 def float64_outputs(workload: Workload, sample: Sample) -> Any:
-    """Return the float64 counterpart of `Arm.results` for input set 0, or None if there is none.
+    """Return the float64 counterpart of `Arm.results` for input set 0, or None without an oracle.
 
     A graph that draws random numbers has no counterpart, because float64 draws differ. The workload
     is unusable afterwards: its weights are converted in place, one at a time, to avoid a second

@@ -47,8 +47,9 @@ def write_site(
     """Write a site about run sets (a name each, the records of one arm) and return its directory.
 
     The pages need no server, no script and nothing from elsewhere; with scripts their tables are
-    sorted, filtered and searched. Pictures of graphs come from `dataset`; None draws none. A site
-    that stands at `out` is replaced, once the new one is complete. Equal records give equal bytes.
+    sorted, filtered and searched. Pictures of graphs come from `dataset`; None draws no
+    pictures. An existing site at `out` is replaced when the new one is complete. Equal records
+    produce equal bytes.
 
     Raises:
         ScoreError: there are no records, or a run set cannot be scored.

@@ -47,7 +47,7 @@ Count = Callable[[int, int], None]
 
 
 def transform_dataset(
-    what: Any,
+    samples: Any,
     steps: Iterable[Step],
     out: str | os.PathLike[str],
     *,
@@ -103,7 +103,7 @@ def transform_dataset(
     has_request = (transformer.staging.target / REQUEST_NAME).is_file()
     if not has_request:
         transformer.staging.check_free()
-    rows = require_rows(what, filters, dataset=dataset)
+    rows = require_rows(samples, filters, dataset=dataset)
     if has_request and (complete := transformer.find_complete(rows)) is not None:
         return complete
     transformer.staging.check_free()

@@ -92,7 +92,7 @@ class GraphKernels:
     def __init__(self, captured: CapturedGraph, plan: Plan, cache: KernelCache) -> None:
         self.captured, self.plan, self.cache = captured, plan, cache
         self.failures: dict[str, str] = {}
-        self.kept: list[tuple[LoweredGroup, GroupKernel]] = []
+        self.compiled_groups: list[tuple[LoweredGroup, GroupKernel]] = []
 
     def build(self, tensors: tuple[torch.Tensor, ...]) -> torch.fx.GraphModule:
         """Compile the groups and return the graph with kernels.
@@ -122,10 +122,10 @@ class GraphKernels:
                 self.failures[group.source] = problem
                 _logger.info("A group runs in eager: %s\n%s", problem, group.source)
                 continue
-            self.kept.append((group, kernel))
-        groups = [group for group, _ in self.kept]
+            self.compiled_groups.append((group, kernel))
+        groups = [group for group, _ in self.compiled_groups]
         self.plan.groups = groups
-        return _replaced(self.captured.module, self.kept)
+        return _replaced(self.captured.module, self.compiled_groups)
 
 
 class _Recorder(torch.fx.Interpreter):

@@ -17,8 +17,8 @@ _LEAST: tuple[tuple[DimensionKind, float, int], ...] = (
     ("spatial", 1 / 4, 32),
 )
 """Kinds of dimensions in the order in which they shrink, and the smallest share and size of each.
-A smaller batch does not change what a layer computes per sample; tokens attend to fewer others, and
-maps of few pixels have no statistics."""
+A smaller batch leaves the computation per sample unchanged. Fewer tokens change attention, and maps
+of few pixels have no meaningful statistics, so these shrink later."""
 
 _NEAR = 0.5
 """If its own symbols bring a graph this near to the share, no further symbols are added."""

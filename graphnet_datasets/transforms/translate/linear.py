@@ -57,7 +57,7 @@ def einsum(w: Writer, equation: str, *operands: Any) -> Tensor:
     equation = equation.replace(" ", "")
     if (
         "->" not in equation
-    ):  # paddle's kernel needs the result, by NumPy's rule for what is implied
+    ):  # paddle's kernel needs an explicit result; NumPy's rule for implicit results
         letters = sorted(set(equation) - set(",."))
         result = "".join(letter for letter in letters if equation.count(letter) == 1)
         equation += "->" + "..." * ("..." in equation) + result

@@ -20,7 +20,7 @@ _TEMPLATES = {family: module for module in (gemm, conv) for family in module.FAM
 
 
 class TemplateSpace(TvmSpace):
-    """Schedules of the templates in `gemm` and `conv`; other families have none.
+    """Schedules of the templates in `gemm` and `conv`, for these families only.
 
     Features and knobs are those of `TvmSpace`. Candidates have no neighbours.
     """

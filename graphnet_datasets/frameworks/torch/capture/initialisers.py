@@ -143,7 +143,7 @@ class InitialiserRecorder(TorchFunctionMode):
         INITIALISERS[call.function.__name__](target, *call.args, **call.options)
 
     def follow(self, target: torch.nn.Parameter, call: Call) -> None:
-        """Handle a change to initialised elements; this class has none."""
+        """Handle a change to initialised elements; the base class ignores it."""
 
     def note_truncated(
         self, target: torch.Tensor, bounds: tuple[float, float, float, float], draw: Draw

@@ -145,7 +145,7 @@ def _canonical_text(name: str) -> str:
 
 @functools.lru_cache(maxsize=16384)
 def find_entry(name: str) -> Operator | None:
-    """Return the entry for a name or alias, or None if there is none."""
+    """Return the entry for a name or alias, or None."""
     name = _canonical_text(name)
     namespace, _, last = name.rpartition(".")
     if name in python.STATE:

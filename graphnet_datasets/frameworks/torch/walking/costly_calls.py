@@ -186,7 +186,7 @@ def join_place(place: str, error: Exception) -> str:
 
 @functools.lru_cache(maxsize=16384)
 def _checks_of(operator: Operator) -> tuple[_Check, ...]:
-    """Return the checks of an operator; most operators have none."""
+    """Return the checks of an operator, often an empty tuple."""
     if operator.name.startswith(("operator.", "builtins.", "math.")):
         return (_check_python,)
     name = limit_name(operator)

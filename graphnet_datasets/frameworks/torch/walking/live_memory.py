@@ -56,7 +56,7 @@ class StorageWatch:
         for tensor in tensors_in(result):
             try:
                 storage = tensor.untyped_storage()
-            except (RuntimeError, NotImplementedError):  # batched and sparse tensors have none
+            except (RuntimeError, NotImplementedError):  # batched and sparse tensors
                 continue
             key = storage._cdata
             num_bytes = storage.nbytes()
