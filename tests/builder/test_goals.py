@@ -155,9 +155,9 @@ def test_operators_of_all_graphs_count_by_how_often_upstream_calls_them(tmp_path
     ("text", "message"),
     [
         ("", "is no list of goals"),
-        ('[[goal]]\nwhat = "x"\nmeasure = "y"\nholds = true', "names the measure `y`"),
+        ('[[goal]]\nname = "x"\nmeasure = "y"\nholds = true', "names the measure `y`"),
         (
-            '[[goal]]\nwhat = "x"\nmeasure = "num_graphs"\nholds = true',
+            '[[goal]]\nname = "x"\nmeasure = "num_graphs"\nholds = true',
             "The goal `x` in .* needs `at_least` or `at_most`",
         ),
     ],
