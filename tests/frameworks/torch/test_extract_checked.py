@@ -79,8 +79,9 @@ def test_a_disabled_layer_is_an_error_with_the_reason(position: int) -> None:
 
     with pytest.raises(
         CaptureError, match=r"Skip calling `torch\.compiler\.disable\(\)`d function"
-    ):
+    ) as caught:
         capture(Chain(), torch.randn(2, 4))
+    assert " at 0x" not in str(caught.value)
 
 
 def test_each_call_of_a_graph_is_a_piece() -> None:
@@ -469,6 +470,14 @@ def test_modules_that_torch_does_not_trace_are_errors_with_its_reason() -> None:
         capture(disabled, torch.randn(2, 4))
     with pytest.raises(CaptureError, match=r"Torch reports: torch\.jit\.script/freeze modules"):
         capture(torch.jit.script(nn.Linear(4, 4)), torch.randn(2, 4))
+
+
+def test_a_break_before_the_first_operator_is_an_error_with_its_reason() -> None:
+    module = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5])
+    reason = r"Torch reports: .*Could not guard on data-dependent expression .*row_indices\.numel"
+    with pytest.raises(CaptureError, match=reason) as caught:
+        capture(module, torch.randn(3, 8), torch.tensor([0, 7, 19]))
+    assert "TORCH_LOGS" not in str(caught.value)
 
 
 def test_hooks_are_part_of_the_graph() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch._dynamo
 from torch._dynamo.exc import TorchDynamoException
-from torch._dynamo.utils import counters
+from torch._dynamo.utils import counters, graph_break_reasons
 from torch._guards import CompileContext
 from torch._subclasses.fake_tensor import FakeTensor
 
@@ -54,7 +54,11 @@ _ONCE = ("warning_once", "info_once", "warning_advice")
 
 _SKIPPED = "The next graph is called by a function that torch does not trace."
 
-_FIRST_PARAGRAPH = re.compile(r"\n\s*(Hint|Developer debug context|For more details|Traceback)")
+_END_OF_REASON = re.compile(
+    r"\n\s*(Hint|Developer debug context|For more details|For more information|User [Ss]tack|"
+    r"Traceback)"
+)
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,6 +268,7 @@ def _traced_call(
                 f"`{backend.settings.name}` cannot be traced: {_first_paragraph(str(error))}"
             ) from error
     finally:
+        backend.note_breaks()
         torch.compiler.reset()
     if backend.error is not None:
         raise backend.error
@@ -306,6 +311,7 @@ class _Backend:
         self._module_paths = {id(submodule): path for path, submodule in module.named_modules()}
         self._samples: list[Sample] = []
         self._reasons: list[str] = []
+        self._breaks: list[str] = []
         weights = [*module.parameters(), *module.buffers()]
         self._origins = Origins(
             [*tensors, *weights, *(tensor for _, tensor in _plain_tensors(module))]
@@ -370,6 +376,13 @@ class _Backend:
                 "or changed outside of the captured graphs"
             )
 
+    def note_breaks(self) -> None:
+        """Record the reasons of all graph breaks, which a reset of dynamo clears.
+
+        They include breaks before the first operator, which make no graph.
+        """
+        self._breaks = [_first_paragraph(str(entry.reason)) for entry in graph_break_reasons]
+
     def check_outputs(self, outputs: Any) -> None:
         """Raise `CaptureError` if part of the module ran outside the captured graphs."""
         if not self._foreign and self._samples:
@@ -382,7 +395,7 @@ class _Backend:
         if self._foreign:
             raise _UntracedError(
                 f"`{self.settings.name}` cannot be captured whole: {self._foreign}. "
-                + (_torch_reasons(self._reasons) or "Torch reports no reason.")
+                + (_torch_reasons([*self._reasons, *self._breaks]) or "Torch reports no reason.")
                 + " Change this part of the module, or capture the parts around it as modules of "
                 "their own."
             )
@@ -396,7 +409,7 @@ class _Backend:
         """Return the samples, linked to each other if the graph was broken."""
         name, count = self.settings.name, len(self._samples)
         if not count:
-            reasons = _torch_reasons(_disabled(self._module))
+            reasons = _torch_reasons([*_disabled(self._module), *self._breaks])
             raise _UntracedError(
                 f"No graph was captured for `{name}`. "
                 + (
@@ -717,6 +730,6 @@ def _torch_reasons(reasons: Sequence[str]) -> str:
 
 
 def _first_paragraph(text: str) -> str:
-    """Return the first paragraph of a dynamo message on one line."""
-    paragraph = " ".join(_FIRST_PARAGRAPH.split(text, maxsplit=1)[0].split())
+    """Return the first paragraph of a dynamo message on one line, without memory addresses."""
+    paragraph = " ".join(_ADDRESS.sub("", _END_OF_REASON.split(text, maxsplit=1)[0]).split())
     return paragraph.removesuffix(" Explanation:")[:1000]
