@@ -14,6 +14,7 @@ import os
 import resource
 import signal
 import struct
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,19 +24,22 @@ CALL_TIMEOUT_S = 3.0
 _TIMEOUTS = (signal.SIGALRM, signal.SIGPROF)
 _TEXT = 2000
 
-
 CALLS_PER_CHILD, OPERATORS_PER_CHILD = 2000, 40
 _HEAD = struct.Struct("<qq")
-_COUNT = struct.Struct("<q")
+_COUNT = struct.Struct("<qdqd")
+"""Of an operator: accepted calls, processor time in seconds, the slowest call and its time."""
 _COUNTS = 4096
 
 
 @dataclasses.dataclass
 class Outcome:
-    """What became of the calls of one operator; `slow` and `deaths` hold the calls themselves."""
+    """Results of the calls of one operator; `slow` and `deaths` hold the calls themselves."""
 
     calls: int = 0
     accepted: int = 0
+    cpu_s: float = 0.0
+    slowest_s: float = 0.0
+    slowest_call: int | None = None
     slow: list[str] = dataclasses.field(default_factory=list)
     deaths: list[dict[str, object]] = dataclasses.field(default_factory=list)
 
@@ -74,10 +78,18 @@ def _run_chunk(
     with mmap.mmap(-1, _COUNTS + _COUNT.size * len(names)) as board:
         while begin < end:
             status, position, text, counts = _child(job, begin, end, board, len(names), timeout_s)
-            for outcome, accepted in zip(outcomes, counts, strict=True):
+            for outcome, (accepted, cpu_s, slowest_call, slowest_s) in zip(
+                outcomes, counts, strict=True
+            ):
                 outcome.accepted += accepted
-            for each in range(begin, position):
-                outcomes[each // num_calls].calls += 1
+                outcome.cpu_s = round(outcome.cpu_s + cpu_s, 3)
+                if slowest_s > outcome.slowest_s:
+                    outcome.slowest_s, outcome.slowest_call = (
+                        round(slowest_s, 3),
+                        slowest_call % num_calls,
+                    )
+            for made in range(begin, position):
+                outcomes[made // num_calls].calls += 1
             if status == 0:
                 break
             at = position // num_calls
@@ -123,7 +135,7 @@ def _child(
     board: mmap.mmap,
     num_counts: int,
     timeout_s: float = CALL_TIMEOUT_S,
-) -> tuple[int, int, str, list[int]]:
+) -> tuple[int, int, str, list[tuple[int, float, int, float]]]:
     board[:] = bytes(len(board))
     _HEAD.pack_into(board, 0, begin, 0)
     pid = os.fork()
@@ -137,7 +149,7 @@ def _child(
     _, status = os.waitpid(pid, 0)
     position, length = _HEAD.unpack_from(board, 0)
     text = board[_HEAD.size : _HEAD.size + length].decode(errors="replace")
-    counts = [_COUNT.unpack_from(board, _COUNTS + _COUNT.size * at)[0] for at in range(num_counts)]
+    counts = [_COUNT.unpack_from(board, _COUNTS + _COUNT.size * at) for at in range(num_counts)]
     return os.waitstatus_to_exitcode(status), position, text, counts
 
 
@@ -165,12 +177,19 @@ def _make_calls(job: Job, begin: int, end: int, board: mmap.mmap, timeout_s: flo
         _HEAD.pack_into(board, 0, position, len(data))
         signal.setitimer(signal.ITIMER_PROF, timeout_s)
         signal.setitimer(signal.ITIMER_REAL, 30 * timeout_s)
+        begin_s, is_accepted = time.process_time(), False
         with contextlib.suppress(Exception):
-            if make():
-                place = _COUNTS + _COUNT.size * at
-                _COUNT.pack_into(board, place, _COUNT.unpack_from(board, place)[0] + 1)
+            is_accepted = make()
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
+        call_s = time.process_time() - begin_s
+        place = _COUNTS + _COUNT.size * at
+        accepted, cpu_s, slowest_call, slowest_s = _COUNT.unpack_from(board, place)
+        if call_s > slowest_s:
+            slowest_call, slowest_s = position, call_s
+        _COUNT.pack_into(
+            board, place, accepted + is_accepted, cpu_s + call_s, slowest_call, slowest_s
+        )
     _HEAD.pack_into(board, 0, end, 0)
 
 
