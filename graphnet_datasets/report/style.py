@@ -60,11 +60,15 @@ def import_figure() -> type[Figure]:
 
 @contextlib.contextmanager
 def settings() -> Iterator[None]:
-    """Apply the picture settings temporarily, then restore the user's settings."""
-    import_figure()
-    import matplotlib
+    """Apply the picture settings temporarily, then restore the user's settings.
 
-    with matplotlib.rc_context(_SETTINGS):
+    The settings start from matplotlib's defaults, because matplotlib also reads a `matplotlibrc` in
+    the working directory, which may turn on LaTeX or name files.
+    """
+    import_figure()
+    from matplotlib import style
+
+    with style.context(["default", _SETTINGS]):
         yield
 
 

@@ -263,3 +263,20 @@ def test_each_panel_tells_where_zeros_would_pass() -> None:
     titles = [axis.get_title(loc="left") for axis in figure.axes]
     assert titles == [f"{task} (N = 4)\nzeros pass 0 % at t = -3" for task in ("cv", "nlp")]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x (cuda)"]
+
+
+def test_a_matplotlibrc_in_the_working_directory_is_ignored(tmp_path: Path) -> None:
+    (tmp_path / "matplotlibrc").write_text(
+        "text.usetex: True\ntext.latex.preamble: \\\\input{/etc/passwd}\nlines.color: red\n"
+    )
+    program = (
+        "from graphnet_datasets.report.style import import_figure, settings, save\n"
+        "import matplotlib\n"
+        "assert matplotlib.rcParams['text.usetex']\n"
+        "with settings():\n"
+        "    figure = import_figure()()\n"
+        "    figure.text(0.5, 0.5, 'text')\n"
+        "save(figure, '.', 'picture')\n"
+    )
+    subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, check=True)
+    assert (tmp_path / "picture.svg").exists()
