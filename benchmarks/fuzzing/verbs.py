@@ -153,8 +153,14 @@ ROWS: Mapping[str, Callable[[Sample], Any]] = {
 """Verbs that take a sample. They run in the process of the harness, whose memory is limited, but
 for `validate` and `run`, which have worker processes."""
 
-SHARES = {"validate": 0.3, "run": 0.1}
-"""Calls of a verb, as a part of the calls of every other verb: its jobs take a process each."""
+SHARES = {
+    "validate": 0.3, "run": 0.1, "symbolise": 0.3, "backward": 0.3, "write_page": 0.1,
+    "write_site": 0.1, "plot_runs": 0.1,
+}  # fmt: skip
+"""Calls of a verb, as a part of the calls of every other verb of its kind.
+
+These verbs take seconds for a call: they start processes, trace a graph many times, or draw.
+"""
 
 
 def _page(rows: Any) -> None:
