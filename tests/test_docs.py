@@ -1,4 +1,4 @@
-"""What the pages name is there: modules, attributes and files."""
+"""Modules, attributes, files, links and terms that the pages name exist."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 FOLDERS = (
     ROOT, PACKAGE, PACKAGE / "frameworks", PACKAGE / "frameworks" / "torch",
     PACKAGE / "frameworks" / "paddle", PACKAGE / "tensor_comprehensions",
 )  # fmt: skip
-"""Where a path on a page may begin."""
+"""Folders that paths on a page may be relative to."""
 EXAMPLES = {"path/to/file.py"}
 
 NAME = re.compile(r"\bgraphnet_datasets(?:\.[A-Za-z_]\w*)+")
@@ -31,21 +31,21 @@ FILE = re.compile(r"(?<![\w./:-])\w+(?:/[\w.-]+)+\.(?:py|md|txt|json|cfg)\b")
 
 
 def find(name: str) -> Any:
-    """Return what a dotted name stands for, None if nothing."""
+    """Return the object with a dotted name, or None."""
     parts = name.split(".")
     for number in range(len(parts), 0, -1):
         try:
-            found: Any = importlib.import_module(".".join(parts[:number]))
+            target: Any = importlib.import_module(".".join(parts[:number]))
         except ModuleNotFoundError:
             continue
         for part in parts[number:]:
-            found = getattr(found, part, None)
-        return found
+            target = getattr(target, part, None)
+        return target
     return None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_names_what_there_is(page: Path) -> None:
+def test_names_on_a_page_exist(page: Path) -> None:
     text = page.read_text()
     kinds = ("frameworks", "compilers", "tuners", "allocators")
     groups = {f"graphnet_datasets.{kind}" for kind in kinds}  # of entry points
@@ -54,12 +54,40 @@ def test_a_page_names_what_there_is(page: Path) -> None:
     lacking += [
         path
         for path in paths
-        if not any((each / path).exists() for each in (*FOLDERS, page.parent))
+        if not any((folder / path).exists() for folder in (*FOLDERS, page.parent))
     ]
     assert sorted(lacking) == []
 
 
-def test_the_page_of_the_package_has_no_link_beside_itself() -> None:
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub forms them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_have_targets(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    broken = []
+    for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_the_glossary_lists_the_columns_of_verdicts() -> None:
+    from graphnet_datasets.schema import CONFIGS
+
+    page = (ROOT / "docs" / "glossary.md").read_text()
+    terms = re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)
+    names = {name for term in terms for name in re.findall(r"`(\w+)`", term)}
+    assert {"sole_op", "fusible", "typical"} <= names & set(CONFIGS)
+    assert {"min_t", "null_t", "stale_t", "eager_t", "determinism_t"} <= names
+
+
+def test_the_long_description_has_absolute_links() -> None:
     process = subprocess.run(
         [sys.executable, "setup.py", "--quiet", "--long-description"],
         cwd=ROOT,
