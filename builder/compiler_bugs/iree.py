@@ -70,13 +70,13 @@ add(
     "remainder-negative", "The remainder of negative integers truncates",
     f"{TORCH_MLIR}/issues/3575", "main of 2024-07",
     "The remainder has the sign of the divisor. torch-mlir's had the sign of the dividend.",
-    torch.remainder, [-7, -4, -1, 5, 9], [3, 4, 5, -3, -2],
+    lambda x, y: torch.remainder(x, 2 * y + 1), [-7, -4, -1, 5, 9], [1, 2, 2, -2, -3],
 )  # fmt: skip
 add(
     "floor-divide-negative", "Floor division of integers truncates",
     f"{TORCH_MLIR}/issues/3142", "main of 2024-04",
-    "The floor of -7 / 2 is -4. torch-mlir truncated to -3.",
-    torch.floor_divide, [-7, 7, -9, 8], [2, -2, 4, 3],
+    "The floor of -7 / 3 is -3. torch-mlir truncated to -2. Odd divisors are never 0.",
+    lambda x, y: torch.floor_divide(x, 2 * y + 1), [-7, 7, -9, 8], [1, -2, 2, 1],
 )  # fmt: skip
 add(
     "avg-pool-ceil", "avg_pool2d with ceil_mode divides by the whole window",

@@ -14,8 +14,8 @@ from graphnet_datasets.analysis.orders import find_orders
 from graphnet_datasets.benchmark.executors.jobs import CandidateCompiler, SampleJob
 from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
 from graphnet_datasets.benchmark.judging.calls import compare_calls
-from graphnet_datasets.benchmark.judging.correctness import Output
-from graphnet_datasets.benchmark.judging.ties import settle
+from graphnet_datasets.benchmark.judging.correctness import Output, eager_t
+from graphnet_datasets.benchmark.judging.ties import settle, without_ties
 from graphnet_datasets.frameworks.runtime import make_runtime
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref
@@ -153,6 +153,88 @@ def test_computed_keys_that_differ_by_rounding_may_change_places() -> None:
     assert t == math.inf
     (t,), _ = settled(COMPUTED, keys, [[0, 1, 3, 2]], [[0, 1, 2, 3]])
     assert t > -1
+
+
+def codebook(outputs: Any) -> Sample:
+    """Return a sample that looks up the code nearest to its input, by computed distances."""
+    return make_sample(
+        "codebook",
+        Op("torch.abs", (X,), results=(Value("float32", (4,)),)),
+        Op("torch.argmin", (Ref(1), 0)),
+        Op("torch.take", (X, Ref(2))),
+        inputs=(Input("input", Value("float32", (4,))),),
+        outputs=outputs,
+    )
+
+
+TIED = np.array([0.5, 0.50000006, 3.0, 2.0], np.float32)
+UNTIED = np.array([0.5, 0.6, 3.0, 2.0], np.float32)
+
+
+def judge_codebook(
+    outputs: Any, *calls: tuple[np.ndarray, list[Any], list[Any]]
+) -> tuple[float, str | None]:
+    """Return the tolerance and the reason of calls with these keys, and outputs of both arms."""
+    orders = find_orders(codebook(outputs))
+    assert orders is not None
+    eager, candidate = (
+        [[Output(str(np.asarray(x).dtype), np.asarray(x)) for x in call[side]] for call in calls]
+        for side in (1, 2)
+    )
+    keys = [[Output("float32", call_keys)] for call_keys, *_ in calls]
+    result = settle(list(zip(eager, candidate, strict=True)), orders, keys)
+    rows = compare_calls(result.calls)
+    reason = result.take(rows)
+    return max(row["min_t"] for row in rows), reason
+
+
+CODES = [np.float32(0.5)], [np.float32(7.0)]
+
+
+def test_elements_that_tie_up_to_rounding_may_be_looked_up_in_either_order() -> None:
+    _, reason = judge_codebook(Ref(3), (TIED, *CODES))
+    assert "does not specify" in (reason or "")
+    t, reason = judge_codebook(Ref(3), (UNTIED, *CODES))
+    assert (t > 0, reason) == (True, None)
+
+
+def test_a_call_without_ties_decides() -> None:
+    right = [np.float32(0.25)], [np.float32(0.25)]
+    for calls in (
+        [(TIED, *CODES), (UNTIED, *right)],
+        [(UNTIED, *right), (TIED, *CODES), (UNTIED, *right)],
+    ):
+        assert judge_codebook(Ref(3), *calls) == (-math.inf, None)
+    t, reason = judge_codebook(Ref(3), (TIED, *CODES), (UNTIED, *CODES))
+    assert (t > 0, reason) == (True, None)
+    # The first call alone cannot show a stored answer.
+    _, reason = judge_codebook(Ref(3), (UNTIED, *right), (TIED, *CODES))
+    assert "does not specify" in (reason or "")
+
+
+def test_ties_excuse_no_output_if_the_positions_are_returned_and_equal() -> None:
+    outputs = (Ref(3), Ref(2))
+    same = [np.float32(0.5), np.int64(0)], [np.float32(7.0), np.int64(0)]
+    t, reason = judge_codebook(outputs, (TIED, *same))
+    assert (t > 0, reason) == (True, None)
+    other = [np.float32(0.5), np.int64(0)], [np.float32(7.0), np.int64(1)]
+    _, reason = judge_codebook(outputs, (TIED, *other))
+    assert "does not specify" in (reason or "")
+
+
+def test_float64_that_breaks_a_tie_says_nothing_about_the_accuracy_of_eager() -> None:
+    orders = find_orders(codebook(Ref(3)))
+    assert orders is not None
+    eager, other, near = (
+        [Output(dtype, np.array(value, dtype))]
+        for dtype, value in (("float32", 0.5), ("float64", 7.0), ("float64", 0.5 + 1e-9))
+    )
+    tied, untied = ([Output("float32", keys)] for keys in (TIED, UNTIED))
+    assert without_ties(eager, other, orders, tied) == [None]
+    assert eager_t(eager, [None]) is None
+    for oracle, keys in ((other, untied), (near, tied)):
+        (output,) = without_ties(eager, oracle, orders, keys)
+        assert output is not None and output.elements == oracle[0].elements
 
 
 @pytest.mark.parametrize(

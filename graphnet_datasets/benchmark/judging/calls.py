@@ -32,7 +32,7 @@ MAX_CONSTANT_CALLS = 16
 
 
 def compare_calls(
-    calls: Sequence[Pair], oracle: Sequence[Output] | None = None
+    calls: Sequence[Pair], oracle: Sequence[Output | None] | None = None
 ) -> list[dict[str, Any]]:
     """Return a row of `OUTPUT_FIELDS` for each output of the first call, with the largest errors.
 

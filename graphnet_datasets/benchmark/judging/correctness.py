@@ -88,13 +88,13 @@ def find_mismatch(baseline: Sequence[Output], candidate: Sequence[Output]) -> tu
 def compare_outputs(
     baseline: Sequence[Output],
     candidate: Sequence[Output],
-    oracle: Sequence[Output] | None = None,
+    oracle: Sequence[Output | None] | None = None,
 ) -> list[dict[str, Any]]:
     """Return a row of `OUTPUT_FIELDS` for each output of either arm.
 
     If dtype or shape differ, or one arm lacks the output, the row contains only these. `oracle`
-    contains the outputs of the same graph in float64. The root mean square distance of both arms
-    from it covers the elements at which it is finite.
+    contains the outputs of the same graph in float64, or None for an output without comparison. The
+    root mean square distance of both arms from it covers the elements at which it is finite.
     """
     rows = []
     for index in range(max(len(baseline), len(candidate))):
@@ -108,10 +108,11 @@ def compare_outputs(
         if expected is not None and actual is not None and _is_comparable(expected, actual):
             row |= _errors(expected, actual)
             row["min_t"] = min_t(actual.elements, expected.elements, expected.dtype)
-            if oracle is not None and oracle[index].elements.shape == expected.elements.shape:
-                row["rmse_baseline"] = _rmse(expected, oracle[index])
-                row["rmse_candidate"] = _rmse(actual, oracle[index])
-                row["rms_oracle"] = _rms(oracle[index])
+            truth = oracle[index] if oracle is not None else None
+            if truth is not None and truth.elements.shape == expected.elements.shape:
+                row["rmse_baseline"] = _rmse(expected, truth)
+                row["rmse_candidate"] = _rmse(actual, truth)
+                row["rms_oracle"] = _rms(truth)
         rows.append(row)
     return rows
 
@@ -157,11 +158,12 @@ def overall_stale_t(rows: Sequence[Mapping[str, Any]]) -> float | None:
     return max(values) if values and None not in values else None
 
 
-def eager_t(baseline: Sequence[Output], oracle: Sequence[Output]) -> float | None:
+def eager_t(baseline: Sequence[Output], oracle: Sequence[Output | None]) -> float | None:
     """Return the smallest t at which eager passes against the float64 oracle.
 
-    Returns None if an output cannot be compared with the oracle: the number of outputs or a shape
-    differs, or the dtype has no tolerance and is widened.
+    Outputs without an oracle (None) do not count. Returns None if an output cannot be compared with
+    the oracle: the number of outputs or a shape differs, or the dtype has no tolerance and is
+    widened.
 
     >>> eager = Output("float32", np.array([1.0, 2.0], "f4"))
     >>> eager_t([eager], [Output("float64", np.array([1.0, 2.5]))]).__round__(3)
@@ -169,6 +171,8 @@ def eager_t(baseline: Sequence[Output], oracle: Sequence[Output]) -> float | Non
     """
     thresholds = []
     for ours, truth in zip(baseline, oracle, strict=False):
+        if truth is None:
+            continue
         if ours.shape != truth.shape:
             return None
         thresholds.append(oracle_t(ours.elements, decode(truth.elements, truth.dtype), ours.dtype))

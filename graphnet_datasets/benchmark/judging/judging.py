@@ -53,7 +53,7 @@ from .reported import (
     take_off_pauses,
 )
 from .stamps import TimesError
-from .ties import SettledCalls, settle
+from .ties import SettledCalls, settle, without_ties
 from .times import (
     take_alone,
     take_layouts,
@@ -291,8 +291,8 @@ class Run:
             keys = [*eager_alone.keys, *unknown]
             settled = settle(compared, eager_alone.orders, keys)
             compared = list(settled.calls)
-            if oracle is not None:  # float64 may break ties differently
-                ((first, oracle),) = settle([(first, oracle)], eager_alone.orders, keys[:1]).calls
+            if oracle is not None:
+                oracle = without_ties(first, oracle, eager_alone.orders, keys[0])
         rows = compare_calls(compared, oracle)
         random = RandomVerdict()
         if self.plan is not None:

@@ -54,8 +54,10 @@ def are_in_windows(
     return True
 
 
-def has_tied_maxima(window: Window, keys: npt.NDArray, num_axes: int) -> bool:
+def has_tied_maxima(window: Window, keys: npt.NDArray, num_axes: int, *, rtol: float = 0.0) -> bool:
     """Return whether a window contains its maximum more than once; `keys` are (…, *spatial).
+
+    Elements that differ from the maximum by up to `rtol` times its magnitude are equal to it.
 
     >>> keys = np.array([0.0, 0.0, 1.0, 2.0])
     >>> has_tied_maxima(Window((2,), (2,)), keys, 1)
@@ -80,7 +82,11 @@ def has_tied_maxima(window: Window, keys: npt.NDArray, num_axes: int) -> bool:
             for at, (starts, stops, step) in zip(cell, bounds, strict=True)
         ]
         part = keys[(..., *places)].reshape(*keys.shape[: keys.ndim - num_axes], -1)
-        if part.shape[-1] > 1 and ((part == part.max(axis=-1, keepdims=True)).sum(-1) > 1).any():
+        if part.shape[-1] < 2:
+            continue
+        top = part.max(axis=-1, keepdims=True)
+        least = top - rtol * np.where(np.isfinite(top), np.abs(top), 0)
+        if ((part >= least).sum(-1) > 1).any():
             return True
     return False
 
