@@ -13,14 +13,20 @@ from .collector import not_collecting
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .benchmark import import_log, run
+    from .benchmark import check, import_log, run
     from .compilers import register_compiler
     from .directory import read_directory, write_directory
     from .extraction import extract, extract_export, without_weights
     from .frameworks import calibrate, make_inputs, materialize
     from .hub import push_runs, push_samples
     from .sample import Sample
-    from .scores import error_aware_speedup_score, metric_path, speedup_score, to_metric_inputs
+    from .scores import (
+        costs,
+        error_aware_speedup_score,
+        metric_path,
+        speedup_score,
+        to_metric_inputs,
+    )
     from .storage.export import export_dataset
     from .storage.loading import load_dataset
     from .storage.selection import load_sample
@@ -32,6 +38,8 @@ if TYPE_CHECKING:
 _HOME_OF = {
     "Sample": "sample",
     "calibrate": "frameworks",
+    "check": "benchmark",
+    "costs": "scores",
     "disable_progress_bars": "verbosity",
     "enable_progress_bars": "verbosity",
     "error_aware_speedup_score": "scores",
@@ -63,6 +71,8 @@ __all__ = [
     "Sample",
     "__version__",
     "calibrate",
+    "check",
+    "costs",
     "disable_progress_bars",
     "enable_progress_bars",
     "error_aware_speedup_score",

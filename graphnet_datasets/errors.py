@@ -203,6 +203,10 @@ class CompilerUnavailableError(CompilerError, RuntimeError):
     """A registered compiler cannot run on this machine."""
 
 
+class CandidateError(CompilerError, TypeError):
+    """A candidate for a graph is missing or does not take the graph's inputs."""
+
+
 class FixedInputError(CompilerError, ValueError):
     """Compiled code was called with a size or number that it does not support."""
 

@@ -3,6 +3,7 @@
 from ..storage.filters import Filters
 from ..timing.pairs import TimingSettings
 from .again import Again, load_record, run_again
+from .checking import CheckResult, check
 from .judging.reference import VERDICTS_NAME, Verdicts, compare_with_reference
 from .records.records import read_runs, write_runs
 from .runner import run, run_records
@@ -13,11 +14,13 @@ from .upstream.log import import_log
 __all__ = [
     "VERDICTS_NAME",
     "Again",
+    "CheckResult",
     "Filters",
     "Settings",
     "TimeSpent",
     "TimingSettings",
     "Verdicts",
+    "check",
     "compare_with_reference",
     "import_log",
     "load_record",

@@ -28,6 +28,7 @@ from ..version import __version__
 from . import (
     bisect,
     calibrate,
+    check,
     compare,
     compilers,
     datasets,
@@ -157,6 +158,7 @@ _GROUPS = (
     transform,
     run,
     score,
+    check,
     bisect,
     select,
     calibrate,

@@ -58,6 +58,10 @@ class Compiler(abc.ABC):
         """Share of operators that fell back to eager; None if the compiler does not report it."""
         self.trust_remote_code = False
         """Whether the caller allows code from data, such as the traces in tuning records."""
+        self.graph_inputs: Mapping[str, Any] = {}
+        """All inputs of the graph by name, in order: the weights that the module holds, and None
+        for inputs that each call passes. Set before `compile`.
+        """
         self.excluded_time_s = 0.0
         """Part of the time spent in `compile` that was not compilation."""
         self.fixed_inputs: Mapping[str, Any] = {}

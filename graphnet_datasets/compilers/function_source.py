@@ -20,8 +20,11 @@ from .registry import reference_of
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def compiler_of_object(factory: Any) -> str:
+def compiler_of_object(factory: Any, *, is_replacement: bool = False) -> str:
     """Return a reference, `/path/to/file.py:name`, to a function or class defined anywhere.
+
+    With `is_replacement`, the object is a candidate that takes the inputs of a graph: any function
+    or class.
 
     The source is written to a file in the user's cache, together with the imports, plain constants
     and functions of the same notebook or script that it uses. Another process runs that file and
@@ -36,11 +39,15 @@ def compiler_of_object(factory: Any) -> str:
     >>> compiler_of_object(mine).rpartition(":")[2]
     'mine'
     """
-    is_class = inspect.isclass(factory) and issubclass(factory, Compiler)
+    kind = "candidate" if is_replacement else "compiler"
+    is_class = inspect.isclass(factory) and (is_replacement or issubclass(factory, Compiler))
     if not (is_class or inspect.isfunction(factory)):
+        accepted = "a name, a function `(module, example_inputs)` or a subclass of `Compiler`"
+        if is_replacement:
+            accepted = "a path, a function, or a class such as a subclass of `torch.nn.Module`"
         raise CompilerError(
-            f"The compiler is {type(factory).__name__} `{str(factory)[:100]}`, but it must be a "
-            "name, a function `(module, example_inputs)` or a subclass of `Compiler`."
+            f"The {kind} is {type(factory).__name__} `{str(factory)[:100]}`, but it must be "
+            f"{accepted}."
         )
     name = factory.__name__
     module = sys.modules.get(factory.__module__)
@@ -49,7 +56,7 @@ def compiler_of_object(factory: Any) -> str:
         return reference_of(factory)
     if not name.isidentifier():
         raise CompilerError(
-            "The compiler is a lambda, which has no source of its own. Define it with `def` and "
+            f"The {kind} is a lambda, which has no source of its own. Define it with `def` and "
             "pass it by its name."
         )
     text = _Writer().write(factory)
@@ -61,7 +68,7 @@ def compiler_of_object(factory: Any) -> str:
             write_text(path, text)
     except OSError as error:
         raise CompilerError(
-            f"The source of the compiler `{name}` cannot be stored: {error}. Set XDG_CACHE_HOME to "
+            f"The source of the {kind} `{name}` cannot be stored: {error}. Set XDG_CACHE_HOME to "
             "a directory that can be written."
         ) from error
     return f"{path.resolve()}:{name}"

@@ -31,6 +31,7 @@ from ..sample.vocabulary import framework_entry_points
 from ..suggestions import did_you_mean
 from .base import Compiler
 from .builtin import BUILTIN
+from .replacement import is_replacement, make_replacement
 from .sources import directory_of_package
 
 ENTRY_POINT_GROUP = "graphnet_datasets.compilers"
@@ -59,6 +60,8 @@ class Entry:
                 f"`{self.framework}` is not installed "
                 f"(pip install 'graphnet-datasets[{self.framework}]')."
             )
+        if is_replacement(self.reference):
+            return make_replacement(self.reference, self.framework)
         return _as_compiler(import_reference(self.reference), self.name, self.framework)
 
 
@@ -282,10 +285,7 @@ def import_reference(
     """
     module_name, _, attribute = reference.rpartition(":")
     try:
-        if module_name.endswith(".py"):
-            module = _import_file(Path(module_name))
-        else:
-            module = importlib.import_module(module_name)
+        module = import_module_of(reference)
     except (ImportError, AttributeError, OSError, ValueError) as error:
         raise error_type(
             f"The {kind} `{reference}` cannot be imported: {type(error).__name__}: {error}. "
@@ -300,6 +300,14 @@ def import_reference(
             f"The {kind} `{reference}` cannot be imported: `{module_name}` has no `{attribute}`."
             f"{did_you_mean(attribute, names)} Check the name after the colon."
         ) from error
+
+
+def import_module_of(reference: str) -> Any:
+    """Import the module or file of `module:attribute` or `/path/to/file.py:attribute`."""
+    module_name = reference.rpartition(":")[0]
+    if module_name.endswith(".py"):
+        return _import_file(Path(module_name))
+    return importlib.import_module(module_name)
 
 
 def _import_file(path: Path) -> Any:

@@ -130,7 +130,7 @@ class LogKeeper:
 
 
 def describe_error(error: BaseException) -> dict[str, str]:
-    """Return the type and message of an exception, even if its own methods fail.
+    """Return the type, message and notes of an exception, even if its own methods fail.
 
     >>> describe_error(ValueError("too long"))
     {'type': 'ValueError', 'message': 'too long'}
@@ -140,7 +140,7 @@ def describe_error(error: BaseException) -> dict[str, str]:
     if kind.__module__ != "builtins":
         name = f"{kind.__module__}.{name}"
     try:
-        text = str(error)
+        text = "\n".join([str(error), *getattr(error, "__notes__", ())])
     except Exception as problem:
         text = f"(the error's text cannot be had: {type(problem).__name__})"
     return {"type": str(name)[:200], "message": text[:MAX_TEXT_LENGTH]}

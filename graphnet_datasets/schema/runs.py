@@ -107,6 +107,18 @@ the test with the smallest p-value, and `p_value` that p-value after correction 
 tests. The name is "same stream", without a p-value, for an output that agrees with eager's in each
 call."""
 
+WRONG_FIELDS = pa.struct(
+    [
+        ("output", pa.int64()),
+        ("index", pa.list_(pa.int64())),
+        ("candidate", pa.string()),
+        ("baseline", pa.string()),
+        ("seed", pa.int64()),
+    ]
+)
+"""One wrong element: the number of its output, its index there, both values as text, and the seed
+of the call's inputs, as in `JUDGED_FIELDS`."""
+
 JUDGED_FIELDS = pa.struct(
     [
         ("seed", pa.int64()),
@@ -234,6 +246,7 @@ RUNS_SCHEMA = pa.schema(
         ("duration_s", pa.float64()),
         # correctness
         ("outputs", pa.list_(OUTPUT_FIELDS)),
+        ("wrong_elements", pa.list_(WRONG_FIELDS)),
         ("min_t", pa.float64()),
         ("null_t", pa.float64()),
         ("stale_t", pa.float64()),
@@ -277,7 +290,9 @@ compared. `stale_t` is the smallest t at which an output stored from another set
 verdict at this t or above carries no information about the compiler. `eager_t` is the smallest t at
 which eager agrees with the fp64 oracle (null without an oracle): a verdict below it carries no
 information about the compiler. `undecidable_reason` explains in a sentence why the outputs allow no
-verdict; it is null if they do. `is_random` is true if an output depends on random draws (null in
+verdict; it is null if they do. `wrong_elements` are the first element that is wrong at t = -3 and
+the element with the largest error, in the worst call of the worst output; it is null if all outputs
+pass. `is_random` is true if an output depends on random draws (null in
 older records). `determinism_t` is the `min_t` of eager against itself, with equal seeds. `floor_ms`
 is a lower bound of the sample's time, from the device's peak rates. `compiler_options`,
 `environment` and `settings` are JSON. `sample_digest` is a hash of everything in the sample that
@@ -317,7 +332,7 @@ LATER_COLUMNS = frozenset(
         "stale_t", "undecidable_reason", "is_random", "changed_state",
         "steal_share", "baseline_cpu_ms", "candidate_cpu_ms", "eager_t", "varied_calls",
         "varied_verdict", "varied_message", "num_varied_recompilations", "recompiles_each_call",
-        "compile_cache",
+        "compile_cache", "wrong_elements",
     }
 )  # fmt: skip
 """Columns that files of this format version may lack; they are read as null."""

@@ -3,6 +3,7 @@
 from .comparing import compare
 from .comparison import Comparison
 from .contributions import log_contributions
+from .costs import costs
 from .expected import (
     BugOutcome,
     Expectation,
@@ -35,6 +36,7 @@ __all__ = [
     "by_sample",
     "compare",
     "compare_with_expected",
+    "costs",
     "describe_expectations",
     "error_aware_speedup_score",
     "from_metric_inputs",

@@ -273,10 +273,18 @@ def _describe_wrong(record: Mapping[str, Any]) -> str:
     error = output.get("max_abs_error")
     if error is None:
         return f"{where} in output {index}"
-    text = f"{where} (largest error {error:.1g} in output {index}"
+    text = f"{where} (largest error {error:.1g} in output {index}{_place_of_error(record, index)}"
     if _min_t(output) <= TOLERANCE:
         text += ", as far from eager as zeros"
     return f"{text})"
+
+
+def _place_of_error(record: Mapping[str, Any], output: int) -> str:
+    """Return the index of the largest error of an output, "" if it is unknown or a scalar."""
+    elements = record.get("wrong_elements") or []
+    if not elements or elements[-1]["output"] != output or not elements[-1]["index"]:
+        return ""
+    return f" at [{', '.join(map(str, elements[-1]['index']))}]"
 
 
 def _min_t(output: Mapping[str, Any]) -> float:

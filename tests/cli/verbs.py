@@ -22,6 +22,7 @@ from tests.scores.run_rows import FOUR
 from tests.tables import chain, write_dataset
 from tests.tuning.toy import make_pool
 
+CANDIDATE = "def candidate(x):\n    return (x.relu(),)\n"
 MM = "def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
 SIZES = "--shape A=3,4 --shape B=4,5"
 QUICK = "--compiler eager --budget 0.05 --threads 1 --memory-limit 2 --no-oracle --no-kernels"
@@ -29,6 +30,8 @@ INVOCATIONS = {
     "bisect": "cv/chain-2 --dataset {read:dataset} --out {write:folder} --threads 1 "
     "--memory-limit 2 --compiler tests.candidates:wrong_dtype",
     "calibrate": "{read:table}",
+    "check": "cv/chain-2 {read:candidate} --dataset {read:dataset} --budget 0.05 --threads 1 "
+    "--memory-limit 2 --no-oracle --no-kernels",
     "compare": "{read:runs} {read:runs}",
     "compilers": "--framework torch",
     "device": "--threads 1",
@@ -96,6 +99,7 @@ def make_inputs(root: Path) -> dict[str, Path]:
     write_directory(chain("a/relu", 2), root / "samples" / "relu")
     write_runs([{**row, "run_id": str(i)} for i, row in enumerate(FOUR)], root / "runs.parquet")
     (root / "mm.tc").write_text(MM)
+    (root / "mine.py").write_text(CANDIDATE)
     (root / "upstream.log").write_text("\n".join(log_of("a/relu")))
     pool = make_pool(each=6)
     measured = [row for task in pool.tasks.values() for row in pool.rows(task)]
@@ -103,6 +107,7 @@ def make_inputs(root: Path) -> dict[str, Path]:
     empty = TC_CACHE_SCHEMA.empty_table()
     pq.write_table(empty, root / "cache.parquet")
     return {
+        "candidate": root / "mine.py",
         "clone": make_clone(root / "clone"),
         "dataset": dataset,
         "table": dataset / "nlp" / "train-0000.parquet",

@@ -79,6 +79,7 @@ class Workload:
         self.copied_bytes = num_bytes * len(self._spares) if is_separate else 0
         del drawn
         self.first = self._make_inputs(0)
+        self._input_names = sample.input_names
         self._weight_names = frozenset(
             name
             for name, value in zip(sample.input_names, sample.inputs, strict=True)
@@ -97,6 +98,10 @@ class Workload:
         (workload.module,) = self._spares
         workload._held = self.runtime.tensors_of(workload.module)
         return workload
+
+    def graph_inputs(self) -> dict[str, Any]:
+        """Return all inputs of the graph by name, with None for those that calls pass."""
+        return {name: self._held.get(name) for name in self._input_names}
 
     def forget_spares(self) -> None:
         """Release the weights that were copied for a second arm."""

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...compilers import make_compiler
+from ...compilers.replacement import is_replacement
 from ...errors import FixedInputError
 from ...frameworks import make_inputs, materialize
 from ...frameworks.outputs import append_described
@@ -84,8 +85,9 @@ def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> Non
     sample = read_sample(directory)
     reporter.enter("baseline")
     count = job.settings.num_variations - 1
-    tried = tuple(find_literals(sample))[:MAX_LITERALS]
-    called = as_called(sample, tried)
+    is_whole = is_replacement(job.compiler)  # it takes exactly the inputs of the sample
+    tried = () if is_whole else tuple(find_literals(sample))[:MAX_LITERALS]
+    called = sample if is_whole else as_called(sample, tried)
     explorer = _Explorer(_load(job, directory, called), sample.hints)
     sizes = explorer.find_sizes(sample, count)
     own, lifted = _split_scalars(called, len(tried))
@@ -94,7 +96,7 @@ def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> Non
     del explorer
 
     literals = tuple(literal for literal, name in zip(tried, lifted, strict=True) if name in values)
-    called = as_called(sample, literals)
+    called = sample if is_whole else as_called(sample, literals)
     changing = {name: values[name] for name in own if name in values}
     for name, old_name in zip(
         _split_scalars(called, len(literals))[1],
@@ -130,7 +132,9 @@ def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> Non
 def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     """Compile once, make the calls of the plan and hand over the outputs of each."""
     plan = VaryingPlan.from_json(job.varying or {})
-    workload = _load(job, directory, as_called(read_sample(directory), plan.literals))
+    sample = read_sample(directory)
+    called = sample if is_replacement(job.compiler) else as_called(sample, plan.literals)
+    workload = _load(job, directory, called)
     runtime = workload.runtime
     indices = [workload.add(call) for call in plan.calls]
     reporter.enter("baseline")
@@ -141,6 +145,7 @@ def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) ->
 
     reporter.enter("compile")
     compiler = make_compiler(job.compiler, job.framework, job.options)
+    compiler.graph_inputs = workload.graph_inputs()
     compiler.use_caches(directory / "cache")
     if job.compile_cache:
         compiler.carry_caches(Path(job.compile_cache), directory / "cache")

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...compilers import find_entry, make_compiler, source_hash
 from ...compilers.registry import is_reusable
+from ...compilers.replacement import is_replacement, note_own_lines
 from ...frameworks import module, offers
 from ...frameworks.runtime import find_device_problem
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
@@ -53,6 +54,15 @@ class NothingVariesError(Exception):
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Run one job: inspect a compiler or the device, run a candidate, or run eager alone."""
     job = WorkerJob.from_payload(payload)
+    try:
+        _work(job, reporter, directory)
+    except Exception as error:
+        if is_replacement(job.compiler):
+            note_own_lines(error, job.compiler)
+        raise
+
+
+def _work(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     match job.kind:
         case "compiler":
             describe_compiler(job, reporter)
@@ -135,6 +145,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     reporter.enter("compile")
     compiler = make_compiler(job.compiler, job.framework, job.options)
     compiler.trust_remote_code = job.settings.trust_remote_code
+    compiler.graph_inputs = own.graph_inputs()
     compiler.use_caches(directory / "cache")
     is_carried = bool(job.compile_cache) and compiler.carry_caches(
         Path(job.compile_cache), directory / "cache"

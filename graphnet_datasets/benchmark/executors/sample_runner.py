@@ -15,6 +15,7 @@ from ...analysis.randomness import is_random, random_outputs
 from ...atomic import write_text
 from ...compilers import Compiler
 from ...compilers.carrying import set_environment
+from ...compilers.replacement import is_replacement
 from ...errors import RunError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...isolation import Ending, ForkServer, Limits, Outcome
@@ -181,7 +182,7 @@ class SampleRunner:
     def _records(self, job: SampleJob) -> Iterator[dict[str, Any]]:
         eager_alone: EagerAlone | None = None
         looks: list[EagerAlone] = []
-        eager_varied: EagerVaried | None = None
+        eager_varied: dict[bool, EagerVaried] = {}
         for run_id, candidate in job.candidates:
             run = self._run_candidate(job, run_id, candidate)
             if run.has_outputs:
@@ -197,7 +198,11 @@ class SampleRunner:
                     if self._take_outputs is not None and run.first is not None:
                         self._take_outputs(job, run.record, run.first)
                     if self._settings.num_variations:
-                        eager_varied = vary_calls(self, job, candidate, run.record, eager_varied)
+                        # Only compilers are called with other literals.
+                        key = is_replacement(candidate.compiler)
+                        eager_varied[key] = vary_calls(
+                            self, job, candidate, run.record, eager_varied.get(key)
+                        )
             if run.record["speedup"] is not None:
                 take_noise(run.record)  # its interval may have been widened
             yield run.record

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...scores.formats import decode_wide
 from ...scores.tolerance import min_t
-from .correctness import Output, compare_outputs
+from .correctness import Output, compare_outputs, find_wrong_elements
 
 Pair: TypeAlias = tuple[Sequence[Output], Sequence[Output]]
 """The outputs of eager and of the candidate in one call; they differ at most in their elements."""
@@ -55,6 +55,24 @@ def compare_calls(
             expected[place], [pair[0][place] for pair in later[:MAX_CONSTANT_CALLS]]
         )
     return rows
+
+
+def find_worst_elements(
+    rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair], places: Sequence[int]
+) -> tuple[int, list[dict[str, Any]]]:
+    """Return the call in which the worst output deviates most, and its wrong elements.
+
+    `rows` are those of `compare_calls`; `places` are the outputs to consider. The elements are
+    those of `find_wrong_elements` at `DECIDED_T`, with the number of the output. The list is empty
+    if the outputs pass.
+    """
+    place = max(places, key=lambda place: rows[place]["min_t"], default=None)
+    if place is None or rows[place]["min_t"] <= DECIDED_T:
+        return 0, []
+    pairs = [(expected[place], actual[place]) for expected, actual in calls]
+    number = max(range(len(pairs)), key=lambda number: _min_t(*pairs[number]))
+    elements = find_wrong_elements(*pairs[number], DECIDED_T)
+    return number, [{"output": place} | element for element in elements]
 
 
 def find_constant(rows: Sequence[Mapping[str, Any]], calls: Sequence[Pair]) -> str | None:

@@ -21,6 +21,7 @@ from ...scores.tolerance import (
     null_t,
     oracle_t,
     rounding_step,
+    tolerances,
 )
 
 _CHUNK = 2**15
@@ -115,6 +116,57 @@ def compare_outputs(
                 row["rms_oracle"] = _rms(truth)
         rows.append(row)
     return rows
+
+
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
+def find_wrong_elements(expected: Output, actual: Output, t: float) -> list[dict[str, Any]]:
+    """Return the first element that fails at `t`, and the element with the largest error.
+
+    Each is a mapping with `index`, `candidate` and `baseline` as in `WRONG_FIELDS`. An element that
+    is NaN or infinite in only one arm counts as an infinite error. The list is empty if all
+    elements pass. The shapes and dtypes of both outputs agree.
+
+    >>> eager = Output("float32", np.zeros((2, 2), "f4"))
+    >>> candidate = Output("float32", np.array([[0, 0.5], [2, 0]], "f4"))
+    >>> [(item["index"], item["candidate"]) for item in find_wrong_elements(eager, candidate, -3)]
+    [([0, 1], '0.5'), ([1, 0], '2')]
+    """
+    atol, rtol = tolerances(t, expected.dtype)
+    first: int | None = None
+    largest, largest_error = 0, -1.0
+    pairs = _chunk_pairs(actual.elements, expected.elements)
+    for number, (x_raw, r_raw) in enumerate(pairs):
+        x, r = decode_wide(x_raw, expected.dtype), decode_wide(r_raw, expected.dtype)
+        difference = np.abs(x - r)
+        is_same = (x == r) | (np.isnan(x) & np.isnan(r))
+        difference = np.where(is_same, 0.0, np.nan_to_num(difference, nan=np.inf, posinf=np.inf))
+        is_wrong = ~is_same & ~(difference <= atol + rtol * np.abs(r))
+        is_wrong |= ~is_same & (np.isfinite(x) != np.isfinite(r))
+        if first is None and is_wrong.any():
+            first = number * _CHUNK + int(is_wrong.argmax())
+        worst = int(difference.argmax())
+        if difference[worst] > largest_error:
+            largest, largest_error = number * _CHUNK + worst, float(difference[worst])
+    if first is None:
+        return []
+    return [_describe_element(expected, actual, place) for place in (first, largest)]
+
+
+def _describe_element(expected: Output, actual: Output, place: int) -> dict[str, Any]:
+    """Return the index and the values of the element at a place in the flattened elements."""
+    position = range(math.prod(expected.shape))[expected.part or slice(None)][place]
+    index = np.unravel_index(position, expected.shape) if expected.shape else ()
+    values = {
+        name: decode(output.elements.reshape(-1)[place : place + 1], output.dtype)[0].item()
+        for name, output in (("candidate", actual), ("baseline", expected))
+    }
+    return {
+        "index": [int(part) for part in index],
+        **{
+            name: f"{value:.6g}" if isinstance(value, float | complex) else str(value)
+            for name, value in values.items()
+        },
+    }
 
 
 def overall_min_t(rows: Sequence[dict[str, Any]]) -> float | None:

@@ -27,7 +27,14 @@ from ..handover import (
     JudgedCall,
     digest_of,
 )
-from .calls import DECIDED_T, Pair, compare_calls, find_constant, moves_by_rounding
+from .calls import (
+    DECIDED_T,
+    Pair,
+    compare_calls,
+    find_constant,
+    find_worst_elements,
+    moves_by_rounding,
+)
 from .correctness import (
     Drawn,
     Output,
@@ -300,6 +307,7 @@ class Run:
         why_open = settled.take(rows, random.places)
         self.record["is_random"] = random.is_random
         self.record["warnings"] += random.warnings
+        self._take_wrong_elements(rows, compared, random.places)
         # Random outputs change between calls regardless of the inputs.
         steady = [place for place in range(len(rows)) if place not in random.places]
         compared = [
@@ -330,6 +338,16 @@ class Run:
         if (self.record["min_t"] or 0.0) <= DECIDED_T:
             self.record["undecidable_reason"] = random.undecidable_reason or self._why_no_times()
         self.record["undecidable_reason"] = why_open or undecidable_reason(self.record)
+
+    def _take_wrong_elements(
+        self, rows: Sequence[Mapping[str, Any]], compared: Sequence[Pair], random: frozenset[int]
+    ) -> None:
+        """Record the worst elements of the first call in which the outputs are wrong."""
+        places = [place for place in range(len(rows)) if place not in random]
+        number, elements = find_worst_elements(rows, compared, places)
+        if elements:
+            seed = self.record["seed"] + (self.calls[number - 1].set_index if number else 0)
+            self.record["wrong_elements"] = [element | {"seed": seed} for element in elements]
 
     def _why_no_times(self) -> str | None:
         """Return why the times of a suspected run allow no verdict; None without a suspicion."""

@@ -1,0 +1,250 @@
+"""Candidates that replace a whole graph: functions and modules that take the graph's inputs.
+
+A reference to such a candidate ends with parentheses, as in `/path/to/file.py:softmax()`, because
+the harness calls it with the inputs of the graph. A compiler is called with the graph instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..decoding import read_text
+from ..errors import CandidateError
+from ..suggestions import did_you_mean
+from ..terminal import counted
+from .base import Compiler
+
+CALL_MARK = "()"
+"""The end of references to candidates that are called with the inputs of the graph."""
+USUAL_NAMES = ("candidate", "Candidate", "ModelNew")
+"""Names that are chosen if a file defines several functions and classes."""
+MAX_FRAMES = 5
+"""Maximum number of lines of the candidate's own source in an error message."""
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def is_replacement(reference: str) -> bool:
+    """Return whether a reference names a candidate that is called with the graph's inputs.
+
+    >>> is_replacement("/tmp/mine.py:softmax()"), is_replacement("/tmp/mine.py:compile")
+    (True, False)
+    """
+    return reference.endswith(CALL_MARK)
+
+
+def find_candidate_name(path: Path) -> str:
+    """Return the name of the function or class that a file offers, without running the file.
+
+    Considered are the functions and classes at the top level whose names do not begin with an
+    underscore. Functions with a `jit` decorator are kernels that others launch. If several remain,
+    one of `USUAL_NAMES` is chosen.
+
+    Raises:
+        CandidateError: The file cannot be read, or none or several names remain.
+    """
+    try:
+        tree = ast.parse(read_text(path), str(path))
+    except OSError as error:
+        raise CandidateError(
+            f"The candidate `{path}` cannot be read: {error.strerror}. Give the path of a Python "
+            "file that defines a function or a `torch.nn.Module`."
+        ) from error
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return USUAL_NAMES[0]  # the worker reports the error when it imports the file
+    names = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not any(ast.unparse(mark).partition("(")[0].endswith("jit") for mark in _marks(node))
+    ]
+    chosen = [name for name in USUAL_NAMES if name in names] if len(names) > 1 else names
+    if len(chosen) == 1:
+        return chosen[0]
+    listed = f" It defines {', '.join(f'`{name}`' for name in names)}." if names else ""
+    raise CandidateError(
+        f"`{path}` must define exactly one public function or class, or one of them named "
+        f"`{USUAL_NAMES[0]}`.{listed} Name the candidate as `{path.name}:NAME`."
+    )
+
+
+def make_replacement(reference: str, compiler_framework: str) -> type[Compiler]:
+    """Return a compiler that replaces each graph by the candidate with this reference.
+
+    The candidate's file is imported when the compiler's caches are set up, at the start of the
+    compile phase.
+    """
+
+    class Replacement(Compiler):
+        """A compiler that ignores the graph and calls a candidate with the graph's inputs."""
+
+        name = reference.rpartition(":")[2]
+        framework = compiler_framework
+        package = ""
+        extra = ""
+
+        @classmethod
+        def is_available(cls) -> tuple[bool, str]:
+            return True, ""
+
+        @classmethod
+        def version(cls) -> str:
+            return ""
+
+        def use_caches(self, directory: Path) -> None:
+            """Redirect caches, and import the candidate, which may compile when it is imported."""
+            super().use_caches(directory)
+            self._target = _load(reference)
+
+        def compile(
+            self,
+            module: Callable[..., Any],  # noqa: ARG002 - a candidate must not call the graph
+            example_inputs: Mapping[str, Any],  # noqa: ARG002
+        ) -> Callable[..., Any]:
+            return bind(self._target, self.name.removesuffix(CALL_MARK), self.graph_inputs)
+
+    return Replacement
+
+
+def _load(reference: str) -> Any:
+    from .registry import import_module_of
+
+    module, _, attribute = reference.removesuffix(CALL_MARK).rpartition(":")
+    names = vars(import_module_of(reference))
+    if attribute not in names:
+        raise CandidateError(
+            f"`{Path(module).name}` defines no `{attribute}`.{did_you_mean(attribute, names)} "
+            "Check the name after the colon."
+        )
+    return names[attribute]
+
+
+def bind(target: Any, name: str, graph_inputs: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return a callable that takes inputs of a graph as keywords and passes them to `target`.
+
+    `graph_inputs` contains all inputs of the graph in order: weights that the graph holds as
+    tensors, and None for inputs that each call passes. A class is instantiated first: the
+    parameters of its constructor are names of held weights. The function, or the `forward` of the
+    instance, takes the remaining inputs in order. If its parameters are names of inputs, it takes
+    only these inputs.
+
+    Raises:
+        CandidateError: The parameters fit neither the order nor the names of the inputs.
+
+    >>> import numpy as np
+    >>> scale = bind(lambda x, factor: x * factor, "scale", {"input_0": None, "parameter_0": 3})
+    >>> scale(input_0=np.array([1, 2])).tolist()
+    [3, 6]
+    >>> bind(lambda parameter_0: parameter_0, "weight", {"input_0": None, "parameter_0": 3})(
+    ...     input_0=0)
+    3
+    """
+    remaining = dict(graph_inputs)
+    if inspect.isclass(target):
+        weights = {key: value for key, value in graph_inputs.items() if value is not None}
+        names = _constructor_names(target, name, weights)
+        target = target(**{key: weights[key] for key in names})
+        remaining = {key: value for key, value in graph_inputs.items() if key not in names}
+        if callable(getattr(target, "eval", None)):
+            target.eval()
+    if not callable(target):
+        raise CandidateError(
+            f"The candidate `{name}` is a {type(target).__name__}, but it must be a function or a "
+            "`torch.nn.Module`."
+        )
+    by_name, names = _names_of_call(getattr(target, "forward", target), name, tuple(remaining))
+    weights = {key: remaining[key] for key in names if remaining[key] is not None}
+    if by_name:
+
+        def call_by_name(**inputs: Any) -> Any:
+            return target(**{key: weights[key] if key in weights else inputs[key] for key in names})
+
+        return call_by_name
+
+    def call(**inputs: Any) -> Any:
+        return target(*[weights[key] if key in weights else inputs[key] for key in names])
+
+    return call
+
+
+def note_own_lines(error: BaseException, reference: str) -> None:
+    """Add the lines of the candidate's directory in an error's traceback to the error's notes.
+
+    Only the last `MAX_FRAMES` lines are added, without directories.
+    """
+    folder = Path(reference.rpartition(":")[0]).parent
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).parent == folder
+    ]
+    if isinstance(error, SyntaxError) and error.filename and error.text:
+        error.add_note(f"  {Path(error.filename).name}:{error.lineno}: {error.text.strip()}")
+    for frame in frames[-MAX_FRAMES:]:
+        error.add_note(
+            f"  {Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line}"
+        )
+
+
+def _marks(node: ast.FunctionDef | ast.ClassDef) -> Sequence[ast.expr]:
+    return node.decorator_list if isinstance(node, ast.FunctionDef) else ()
+
+
+def _constructor_names(target: type, name: str, weights: Mapping[str, Any]) -> list[str]:
+    """Return the weights that the constructor of a candidate takes."""
+    parameters = [
+        parameter
+        for parameter in inspect.signature(target).parameters.values()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    for parameter in parameters:
+        if parameter.name not in weights and parameter.default is parameter.empty:
+            raise CandidateError(
+                f"The constructor of `{name}` requires `{parameter.name}`, which is not a weight "
+                f"of the graph.{did_you_mean(parameter.name, weights)} The weights are "
+                f"{_listed(weights)}."
+            )
+    return [parameter.name for parameter in parameters if parameter.name in weights]
+
+
+def _names_of_call(
+    function: Callable[..., Any], name: str, inputs: Sequence[str]
+) -> tuple[bool, Sequence[str]]:
+    """Return whether a function is called by name, and the names of the inputs that it takes."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # functions of extension modules may lack a signature
+        return False, inputs
+    parameters = signature.parameters.values()
+    named = [parameter.name for parameter in parameters if parameter.name in inputs]
+    required = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if named and set(required) <= set(named):
+        return True, named
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters) and not required:
+        return True, inputs
+    try:
+        signature.bind(*inputs)
+    except TypeError as error:
+        positional = [parameter.name for parameter in parameters if parameter.kind in _BY_POSITION]
+        raise CandidateError(
+            f"`{name}({', '.join(positional)})` cannot be called with the "
+            f"{counted(len(inputs), 'input')} of the graph: {error}. Take them in this order, or "
+            f"name some of them: {_listed(inputs)}."
+        ) from error
+    return False, inputs
+
+
+def _listed(names: Mapping[str, Any] | Sequence[str]) -> str:
+    shown = [f"`{name}`" for name in names]
+    more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
+    return (", ".join(shown[:12]) or "none") + more
