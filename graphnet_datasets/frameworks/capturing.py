@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import inspect
 import sysconfig
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +35,9 @@ _PYTHON = Path(sysconfig.get_path("stdlib"))
 _LIBRARIES = {"torch", "paddle", "numpy", "sympy", "networkx", "pyarrow", "datasets"}
 """Packages whose functions a capture calls."""
 _LAYERS = ("torch/nn/modules/", "paddle/nn/layer/")
+
+_capture_lock = threading.RLock()
+"""Held during a capture: tracers and random generators are global to the process."""
 
 _NAMES = ("__name__", "__qualname__", "__module__", "__doc__")
 
@@ -144,6 +148,11 @@ def _capturing_class(base: type[Any], first_call: FirstCall) -> type[Any]:
         # Slots, because `__dict__` is shared with the plain module.
         __slots__ = ("_module", "samples")
 
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            # Methods that construct their own class, such as slicing, return plain modules.
+            del cls
+            return base(*args, **kwargs)
+
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             if self.samples:
                 return super().__call__(*args, **kwargs)
@@ -206,7 +215,23 @@ def _capture(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Capture a call of the plain module behind `wrapper` and return the outputs of the call."""
+    """Capture a call of the plain module behind `wrapper` and return the outputs of the call.
+
+    If another thread captures a call first, the module is called normally.
+    """
+    with _capture_lock:
+        if not wrapper.samples:
+            return _capture_alone(wrapper, call, first_call, args, kwargs)
+    return call(*args, **kwargs)
+
+
+def _capture_alone(
+    wrapper: Any,
+    call: Callable[..., Any],
+    first_call: FirstCall,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
     record = first_call.record
     if record is not None:
         record.check()

@@ -6,6 +6,7 @@ import collections
 import copy
 import inspect
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,9 @@ def test_it_is_an_instance_of_the_class_with_the_same_children_and_state() -> No
     assert [name for name, _ in wrapped.named_modules()] == ["", "0", "1"]
     assert list(wrapped.parameters()) == list(module.parameters())
     assert repr(wrapped) == repr(module)
+    part = wrapped[1:]
+    assert type(part) is nn.Sequential
+    assert torch.equal(part(X), X)
     table = extract(name="test/table")(nn.ModuleDict({"a": nn.ReLU()}))
     assert "a" in table
     assert list(table) == ["a"]
@@ -109,6 +113,17 @@ def test_a_copy_has_attributes_of_its_own_and_a_pickle_holds_the_plain_module() 
     assert isinstance(wrapped[0], nn.Linear)
     assert not hasattr(wrapped, "extra")
     assert type(pickle.loads(pickle.dumps(wrapped))) is nn.Sequential  # noqa: S301 - our own
+
+
+def test_threads_capture_one_after_another() -> None:
+    modules = [chain() for _ in range(3)]
+    wrapped = [extract(name=f"test/{index}")(module) for index, module in enumerate(modules)]
+    calls = wrapped * 2
+    with ThreadPoolExecutor(len(calls)) as pool:
+        outputs = list(pool.map(lambda module: module(X), calls))
+    for module, wrapper, *results in zip(modules, wrapped, outputs, outputs[3:], strict=False):
+        assert len(wrapper.samples) == 1
+        assert all(torch.equal(result, module(X)) for result in results)
 
 
 def test_two_decorators_of_one_module_do_not_meet() -> None:
