@@ -21,8 +21,8 @@ from graphnet_datasets.operators import FACTS, NAMESPACES, entries
 
 PACKAGE = "graphnet_datasets"
 PARTS = (
-    "analysis", "benchmark", "compilers", "directory", "errors", "frameworks", "hub", "inputs",
-    "isolation", "operators", "report", "sample", "schema", "scores", "storage",
+    "analysis", "benchmark", "compilers", "conversion", "directory", "errors", "frameworks", "hub",
+    "inputs", "isolation", "operators", "report", "sample", "schema", "scores", "storage",
     "tensor_comprehensions", "timing", "transforms", "validation",
 )  # fmt: skip
 PROCESSES = "!graphnet_datasets.storage.*(server|worker)"

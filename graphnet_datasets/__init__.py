@@ -15,6 +15,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from .benchmark import check, import_log, run
     from .compilers import register_compiler
+    from .conversion import convert
     from .directory import read_directory, write_directory
     from .extraction import extract, extract_export, without_weights
     from .frameworks import calibrate, make_inputs, materialize
@@ -39,6 +40,7 @@ _HOME_OF = {
     "Sample": "sample",
     "calibrate": "frameworks",
     "check": "benchmark",
+    "convert": "conversion",
     "costs": "scores",
     "disable_progress_bars": "verbosity",
     "enable_progress_bars": "verbosity",
@@ -72,6 +74,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "check",
+    "convert",
     "costs",
     "disable_progress_bars",
     "enable_progress_bars",

@@ -203,6 +203,10 @@ class CompilerUnavailableError(CompilerError, RuntimeError):
     """A registered compiler cannot run on this machine."""
 
 
+class ConversionError(GraphNetError):
+    """A sample cannot be converted to a format, or the converted graph differs from eager."""
+
+
 class CandidateError(CompilerError, TypeError):
     """A candidate for a graph is missing or does not take the graph's inputs."""
 

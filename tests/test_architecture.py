@@ -36,7 +36,7 @@ ORDER = [
     {"tensor_comprehensions"},
     {"scores"},
     {"benchmark"},
-    {"kernels"},
+    {"kernels", "conversion"},
     {"report"},
     {"bisection", "subsets", "tuning"},
     {"hub"},

@@ -31,6 +31,7 @@ from . import (
     check,
     compare,
     compilers,
+    convert,
     datasets,
     device,
     doctor,
@@ -152,6 +153,7 @@ def root(
 _GROUPS = (
     datasets,
     import_export,
+    convert,
     kernels,
     translate,
     tune,

@@ -31,7 +31,7 @@ class Jax(Compiler):
         if not is_installed:
             return is_installed, reason
         try:
-            _import_torchax()
+            import_torchax()
         except ModuleNotFoundError:
             return False, "`torchax` is not installed (pip install 'graphnet-datasets[jax]')"
         except (AttributeError, ImportError) as error:
@@ -65,18 +65,18 @@ class Jax(Compiler):
     ) -> Callable[..., Any]:
         """Compile for the sizes of these inputs and return a callable for inputs of these sizes."""
         jax: Any = importlib.import_module("jax")
-        torchax_export = _import_torchax()
+        torchax_export = import_torchax()
         # By default JAX narrows 64-bit numbers to 32 bits.
         jax.config.update("jax_enable_x64", True)
         flat, program = export_flat(self.name, module, example_inputs, dynamic=False)
         with quiet_copies():
-            weights, function = torchax_export.exported_program_to_jax(program)
-        arguments = _to_jax(flat.arguments(example_inputs))
+            weights, function = torchax_export.exported_programto_jax(program)
+        arguments = to_jax(flat.arguments(example_inputs))
         compiled = jax.jit(function).lower(weights, arguments).compile()
         check_count(self.name, flat, len(jax.tree_util.tree_leaves(compiled.out_info)))
 
         def run(inputs: Mapping[str, Any]) -> Any:
-            results = compiled(weights, _to_jax(flat.arguments(inputs)))
+            results = compiled(weights, to_jax(flat.arguments(inputs)))
             jax.block_until_ready(results)
             return flat.rebuild([torch.from_dlpack(array) for array in results])
 
@@ -91,12 +91,13 @@ def _sizes(inputs: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _to_jax(tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
+def to_jax(tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
+    """Return tensors as JAX arrays that share their memory."""
     jax_dlpack: Any = importlib.import_module("jax.dlpack")
     return tuple(jax_dlpack.from_dlpack(tensor.contiguous()) for tensor in tensors)
 
 
-def _import_torchax() -> Any:
+def import_torchax() -> Any:
     """Import torchax's translation of exported programs without changing torch's behaviour.
 
     For its own tensors, which are not used here, the import registers `jax` as torch's accelerator,

@@ -18,6 +18,7 @@ from tqdm import tqdm
 from ..errors import CompilerError, CompilerUnavailableError
 from .base import Compiler
 from .exporting import COMPLEX, EXPORT_OPTIONS, check_count, check_dtypes, export_flat, threads
+from .flat import FlatModule
 from .onnx_registry import keep_registry
 from .options import Option
 
@@ -76,7 +77,7 @@ class OnnxRuntime(Compiler):
         interval, tqdm.monitor_interval = tqdm.monitor_interval, 0
         try:
             with tempfile.TemporaryDirectory(prefix="graphnet-onnx-") as directory:
-                _save(program, Path(directory) / "model.onnx")
+                save_onnx(program, Path(directory) / "model.onnx")
         finally:
             tqdm.monitor_interval = interval
 
@@ -93,7 +94,7 @@ class OnnxRuntime(Compiler):
         device = next(iter(flat.arguments(example_inputs)), torch.empty(0)).device
         with tempfile.TemporaryDirectory(prefix="graphnet-onnx-") as directory:
             path = Path(directory) / "model.onnx"
-            _save(program, path)
+            save_onnx(program, path)
             providers = _providers(device, onnxruntime.get_available_providers())
             settings = self._session_options(onnxruntime)
             try:
@@ -103,20 +104,7 @@ class OnnxRuntime(Compiler):
                     f"`{self.name}` has no kernel for an operator in the dtype of the graph "
                     f"({error}). Cast the graph to another dtype first."
                 ) from error
-        names = [node.name for node in session.get_inputs()]
-        outputs = [node.name for node in session.get_outputs()]
-        check_count(self.name, flat, len(outputs))
-        ort_value, run_session = bindings.OrtValue, session._sess.run_with_ort_values
-
-        def run(**inputs: Any) -> Any:
-            values = {
-                name: ort_value.from_dlpack(*_capsule(tensor))
-                for name, tensor in zip(names, flat.arguments(inputs), strict=True)
-            }
-            results = run_session(values, outputs, None)
-            return flat.rebuild([_tensor(result) for result in results])
-
-        return run
+        return bind_session(session, flat)
 
     def _session_options(self, onnxruntime: Any) -> Any:
         settings = onnxruntime.SessionOptions()
@@ -130,7 +118,33 @@ class OnnxRuntime(Compiler):
         return settings
 
 
-def _save(program: torch.export.ExportedProgram, path: Path) -> None:
+def bind_session(session: Any, flat: FlatModule) -> Callable[..., Any]:
+    """Return a callable that passes inputs to a session and restores the graph's outputs.
+
+    Raises:
+        CompilerError: The model has another number of outputs than the graph.
+    """
+    bindings: Any = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+    names = [node.name for node in session.get_inputs()]
+    outputs = [node.name for node in session.get_outputs()]
+    check_count(OnnxRuntime.name, flat, len(outputs))
+    ort_value, run_session = bindings.OrtValue, session._sess.run_with_ort_values
+
+    def run(**inputs: Any) -> Any:
+        values = {
+            name: ort_value.from_dlpack(*_capsule(tensor))
+            for name, tensor in zip(names, flat.arguments(inputs), strict=True)
+        }
+        results = run_session(values, outputs, None)
+        return flat.rebuild([_tensor(result) for result in results])
+
+    return run
+
+
+def save_onnx(
+    program: torch.export.ExportedProgram, path: Path, *, external_data: bool = True
+) -> None:
+    """Export a program to ONNX; with `external_data`, weights are stored beside the model."""
     # Hide the exporter's messages about operators of packages that are not installed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
@@ -138,8 +152,8 @@ def _save(program: torch.export.ExportedProgram, path: Path) -> None:
         exported = torch.onnx.export(program, dynamo=True, verbose=False)
     if exported is None:
         raise RuntimeError("`torch.onnx.export` returned None.")
-    # Store weights beside the model, because one file cannot exceed 2 GB.
-    exported.save(path, external_data=True)
+    # One file cannot exceed 2 GB.
+    exported.save(path, external_data=external_data)
 
 
 def _providers(device: torch.device, available: list[str]) -> list[str]:

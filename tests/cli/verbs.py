@@ -34,6 +34,7 @@ INVOCATIONS = {
     "--memory-limit 2 --no-oracle --no-kernels",
     "compare": "{read:runs} {read:runs}",
     "compilers": "--framework torch",
+    "convert": "cv/chain-2 --dataset {read:dataset} --to networkx --out {write:folder} --jobs 1",
     "device": "--threads 1",
     "doctor": "",
     "export": "{write:folder} --dataset {read:dataset}",

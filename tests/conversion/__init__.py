@@ -1,0 +1,1 @@
+"""Tests of `graphnet_datasets.conversion`."""
