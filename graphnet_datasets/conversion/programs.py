@@ -31,7 +31,10 @@ Call = Callable[..., Any]
 class Workload:
     """The module and the inputs of a sample, with eager's outputs for them.
 
-    Weights are held by the module (`weights="parameters"`) or among the inputs.
+    Weights belong to the module (`weights="parameters"`) or to the inputs.
+
+    Raises:
+        ConversionError: the sample has no output tensors.
     """
 
     def __init__(self, sample: Sample, *, weights: Any = "parameters") -> None:
@@ -43,6 +46,11 @@ class Workload:
         self.expected = self.outputs_of(
             materialize(sample, weights=weights, allow_unchecked_operators=True)
         )
+        if not self.expected:
+            raise ConversionError(
+                f"`{sample.id}` has no output tensors, so a converted graph cannot be compared. "
+                "Convert it to `networkx` or `pyg`."
+            )
 
     def arguments(self) -> dict[str, Any]:
         """Return copies of the inputs."""

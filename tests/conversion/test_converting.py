@@ -20,6 +20,7 @@ from tests.benchmark.samples import (
     IN_PLACE,
     INTEGERS,
     LINEAR,
+    NO_OUTPUTS,
     RUNNING_STATISTICS,
     make_sample,
 )
@@ -50,6 +51,11 @@ def load(path: Path) -> Any:
 def test_source_computes_what_eager_computes(sample: Any, name: str, tmp_path: Path) -> None:
     _, t = write(sample, name, tmp_path)
     assert t == float("-inf")
+
+
+def test_a_graph_without_outputs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConversionError, match="has no output tensors"):
+        write(NO_OUTPUTS, "fx-text", tmp_path)
 
 
 def test_random_outputs_are_compared_by_shape(tmp_path: Path) -> None:
