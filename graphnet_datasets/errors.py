@@ -159,6 +159,11 @@ def cannot_write(path: object, error: OSError) -> DiskError:
             f"`{path}` cannot be written: you have no permission to write there. Choose a path in "
             "a directory that you own."
         )
+    if error.errno == errno.EFBIG:
+        return DiskError(
+            f"`{path}` cannot be written: it would exceed the size limit of files (`ulimit -f`). "
+            "Raise the limit, or choose a path on another file system."
+        )
     reason = error.strerror or type(error).__name__
     return DiskError(f"`{path}` cannot be written: {reason}. Choose another path.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import nn
 
 from graphnet_datasets import extract, extract_export, read_directory, without_weights
-from graphnet_datasets.errors import CaptureError
+from graphnet_datasets.errors import CaptureError, DiskError
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.storage.table import read_table
 
@@ -51,6 +52,19 @@ def test_a_capture_is_written_as_a_graphnet_directory(tmp_path: Path) -> None:
     assert read.ops[0].target == captured.ops[0].target
     assert [each.role for each in read.inputs] == [each.role for each in captured.inputs]
     assert [each.value for each in read.inputs] == [each.value for each in captured.inputs]
+
+
+def test_a_capture_that_cannot_be_written_keeps_its_samples(tmp_path: Path) -> None:
+    module = extract(name="test/linear", out=tmp_path / "linear.parquet")(nn.Linear(4, 2))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(DiskError, match=r"exceed the size limit of files .* Raise the limit"):
+            module(torch.ones(1, 4))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(module.samples) == 1
+    assert not any(tmp_path.iterdir())
 
 
 def test_several_graphs_share_a_directory(tmp_path: Path) -> None:

@@ -60,9 +60,10 @@ def capture(
     except Exception as error:
         # Paddle's message starts with the whole transformed source; the cause is on the last line.
         reason = str(error).strip().rpartition("\n")[2].strip()
+        reason = reason.removeprefix(f"{type(error).__name__}: ").removesuffix(".")
         raise CaptureError(
             f"`{settings.name}` cannot be traced into one program: {type(error).__name__}: "
-            f"{reason[:300]}. `paddle.jit.to_static` has to accept the layer."
+            f"{reason[:600]}. `paddle.jit.to_static` has to accept the layer."
         ) from error
     graph = _Capture(layer, tensors, traced, settings, symbols)
     versions = [parameter.inplace_version for parameter in graph.parameters]

@@ -105,6 +105,28 @@ def writes_under_two_names(x: Any) -> Any:
     return y, z
 
 
+def chains(x: Any) -> Any:
+    y = x * 1
+    y.scale_(2.0).clip_(0.0, 5.0)
+    z = y.add_(x).scale_(0.5)
+    return y, z, y + z
+
+
+def returns_a_chain(x: Any) -> Any:
+    y = x * 1
+    return y.multiply_(x).divide_(x + 1).floor_()
+
+
+def chains_functions(x: Any) -> Any:
+    y = x * 1
+    paddle.nn.functional.relu_(y.subtract_(x * 2)).add_(x)
+    return y
+
+
+def chains_on_its_argument(x: Any) -> Any:
+    return x.scale_(2.0).clip_(0.0, 5.0).add_(x)
+
+
 def writes_to_its_argument(x: Any) -> Any:
     x.add_(paddle.ones([2, 2]))
     return x * 2
@@ -112,6 +134,7 @@ def writes_to_its_argument(x: Any) -> Any:
 
 IN_PLACE = [
     adds, scales, clips, exponentiates, assigns, rectifies, reshapes, fills,
+    chains, returns_a_chain, chains_functions, chains_on_its_argument,
     writes_under_two_names, writes_to_its_argument,
 ]  # fmt: skip
 
