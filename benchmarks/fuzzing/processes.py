@@ -19,6 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 MAX_DATA_BYTES = 300_000_000
+"""Memory that one call may add to its process."""
+MAX_KEPT_BYTES = 1_000_000_000
+"""Memory that calls may leave behind before a new process makes the others."""
 CALL_TIMEOUT_S = 3.0
 """Processor time of one call; it may wait thirty times as long."""
 _TIMEOUTS = (signal.SIGALRM, signal.SIGPROF)
@@ -91,7 +94,8 @@ def _run_chunk(
             for made in range(begin, position):
                 outcomes[made // num_calls].calls += 1
             if status == 0:
-                break
+                begin = position  # before `end` if the process has grown too much
+                continue
             at = position // num_calls
             outcome = outcomes[at]
             outcome.calls += 1
@@ -155,8 +159,6 @@ def _child(
 
 def _work(job: Job, begin: int, end: int, board: mmap.mmap, timeout_s: float) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    limit = _data_bytes() + MAX_DATA_BYTES
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -170,7 +172,15 @@ def _work(job: Job, begin: int, end: int, board: mmap.mmap, timeout_s: float) ->
 
 
 def _make_calls(job: Job, begin: int, end: int, board: mmap.mmap, timeout_s: float) -> None:
+    hard_limit = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    most_bytes = _data_bytes() + MAX_KEPT_BYTES
     for position in range(begin, end):
+        data_bytes = _data_bytes()
+        if data_bytes > most_bytes and position > begin:
+            _HEAD.pack_into(board, 0, position, 0)
+            return
+        # Caches that earlier calls filled do not count. Without memory, native code may crash.
+        resource.setrlimit(resource.RLIMIT_DATA, (data_bytes + MAX_DATA_BYTES, hard_limit))
         at, text, make = job(position)
         data = text.encode(errors="replace")[:_TEXT]
         board[_HEAD.size : _HEAD.size + len(data)] = data
