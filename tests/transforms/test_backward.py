@@ -289,3 +289,19 @@ def test_tolerances_are_those_of_scores() -> None:
     actual = expected + torch.tensor([1e-4, 0.0, 2e-6])
     exact = min_t(actual.numpy(), expected.numpy(), "float32")
     assert exact <= t_of(actual, expected) <= exact + 0.01
+
+
+@pytest.mark.parametrize("target", ["torch.gru", "torch.ops.aten.gru.input"])
+def test_a_long_recurrent_layer_is_refused_before_it_is_unrolled(target: str) -> None:
+    sample = graph(
+        Op(target, (Ref(0), Ref(1), ListArg((Ref(2), Ref(3))), *GRU)),
+        Op("operator.getitem", (Ref(4), 0)),
+        inputs=(
+            Input("input", Value("float32", (1_000_000, 1, 1))),
+            Input("input", Value("float32", (1, 1, 1))),
+            Input("parameter", Value("float32", (3, 1))),
+            Input("parameter", Value("float32", (3, 1))),
+        ),
+    )
+    with pytest.raises(GradientError, match="unroll 1,000,000 steps"):
+        backward(sample, check=False)

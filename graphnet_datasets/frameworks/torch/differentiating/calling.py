@@ -9,10 +9,16 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from ....errors import GradientError
 from ....sample import Sample
 from ..building.run_checks import NAME as CHECKS_NAME
+from ..walking.recurrent import kind_of, read_call
+
+MAX_RECURRENT_STEPS = 5000
+"""Largest number of steps of a recurrent layer that autograd may unroll."""
 
 
 class Call(torch.nn.Module):
@@ -70,12 +76,42 @@ class Call(torch.nn.Module):
         arguments = dict(self._numbers)
         for place, (name, tensor) in enumerate(zip(self._names, tensors, strict=True)):
             arguments[name] = tensor.clone() if place in self._copied else tensor
-        leaves = pytree.tree_leaves(self._graph[0](**arguments))
+        with _LimitRecurrence():
+            leaves = pytree.tree_leaves(self._graph[0](**arguments))
         outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         return [
             output.clone() if place in self._aliases else output
             for place, output in enumerate(outputs)
         ]
+
+
+class _LimitRecurrence(TorchFunctionMode):
+    """Raises a `GradientError` for recurrent layers with too many steps.
+
+    A joint graph contains the operators of every step, and tracing a step takes a few tenths of a
+    second. A sequence of a few megabytes can have millions of steps.
+    """
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        is_overload = isinstance(function, torch._ops.OpOverload)
+        name = f"torch.ops.{function}" if is_overload else f"torch.{_name_of(function)}"
+        if kind_of(name) is not None:
+            layer = read_call(name, args, kwargs)
+            steps = layer.steps * layer.num_layers * (1 + layer.bidirectional)
+            if steps > MAX_RECURRENT_STEPS:
+                raise GradientError(
+                    f"The gradients of `{name}` unroll {steps:,} steps of its sequences, layers "
+                    f"and directions; at most {MAX_RECURRENT_STEPS:,} are supported. Make the "
+                    "sequence shorter with `at_smaller_sizes`."
+                )
+        return function(*args, **kwargs)
+
+
+def _name_of(function: Any) -> str:
+    return getattr(function, "__name__", "")
 
 
 def _without_checks(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
