@@ -52,6 +52,22 @@ ATTACKS = {
         0.0,
         False,
     ),
+    "gradient of layer norm": Sample(
+        "example/blind",
+        "torch",
+        "other",
+        (value(LONG, 1), value(LONG, 1, stride=(0, 0)), value(LONG, 1)),
+        (
+            Op(
+                f"{ATEN}native_layer_norm_backward.default",
+                (
+                    *(Ref(0), Ref(0), ListArg((1,)), Ref(2), Ref(1), None, None),
+                    ListArg((True, False, False)),
+                ),
+            ),
+        ),
+        Ref(3),
+    ),
     "group norm": sample_of(
         f"{ATEN}native_group_norm.default",
         (value(1, 6, 3), value(6, stride=(0,)), value(6)),

@@ -15,6 +15,7 @@ import torch
 
 from ....errors import MaterializeError
 from .fused_layers import is_known
+from .stride_blind import has_own_elements
 
 _ATEN = torch.ops.aten
 
@@ -181,6 +182,12 @@ def _check_layer_norm(arguments: Mapping[str, Any]) -> None:
     rows = math.prod(source.shape[:-count])
     for name in ("mean", "rstd"):
         _has_numel(arguments, name, rows)
+        if not has_own_elements(arguments[name]):  # unlike other operands, read without strides
+            raise MaterializeError(
+                f"The elements of `{name}` share memory, since its stride is "
+                f"{list(arguments[name].stride())}, and the kernel ignores strides. Make the "
+                "operand contiguous first."
+            )
     _check_statistics(arguments, source, "mean", "rstd")
     for name in ("weight", "bias"):
         if arguments[name] is not None:
