@@ -27,7 +27,7 @@ help:
 	@echo "make test        run the tests"
 	@echo "make quick       run the quick tests, for another Python: make quick PYTHON=python3.13 VENV=.venv-3.13"
 	@echo "make lint        run ruff and pyright"
-	@echo "make docs        build the API reference out of the docstrings, in build/reference"
+	@echo "make docs        build the documentation, in build/site"
 	@echo "make slow        run the tests that take longer than ten seconds each"
 	@echo "make nightly     run the demo, the slow tests and make soak, and build the packages and the leaderboard"
 	@echo "make packages    build the source distribution and the wheel, in dist"
@@ -129,10 +129,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
-# No warning passes: an annotation or a name that cannot be resolved ends it.
+# A warning is an error, such as a link to a page that does not exist.
 docs: $(VENV)/.test
-	rm -rf build/reference
-	$(BIN)/python docs/reference.py build/reference
+	rm -rf build/site
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/site
 
 # An environment of its own: the model libraries bring packages that the tests must not see.
 $(CATALOGS)/.ready: setup.cfg constraints.txt

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from graphnet_datasets.schema import GRAPHS_SCHEMA
-from graphnet_datasets.schema.builds import (
-    DUPLICATE_DESCRIPTIONS,
-    DUPLICATES_SCHEMA,
-    FAILURE_DESCRIPTIONS,
-    FAILURES_SCHEMA,
-)
-from graphnet_datasets.schema.descriptions import DESCRIPTIONS, describe_columns
-from graphnet_datasets.schema.tuning import TUNING_RECORDS_SCHEMA, TUNING_TASKS_SCHEMA
-from graphnet_datasets.schema.tuning_descriptions import RECORD_DESCRIPTIONS, TASK_DESCRIPTIONS
+from graphnet_datasets.schema import TABLES, Table
+from graphnet_datasets.schema.descriptions import describe_columns
 
 _USE = """## Reading it with other libraries
 
@@ -82,31 +72,24 @@ def metadata(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def text(*, has_tuning: bool = False, has_logs: bool = False) -> str:
-    """Return the text below the counts: usage, build, limitations, citation, and all columns.
-
-    `has_logs` is true if the tables `failures` and `duplicates` of a build exist.
-    """
-    parts = [_USE, _columns("Columns", GRAPHS_SCHEMA, DESCRIPTIONS)]
-    if has_tuning:
-        parts += [
-            _columns("Columns of `tuning_tasks`", TUNING_TASKS_SCHEMA, TASK_DESCRIPTIONS),
-            _columns("Columns of `tuning_records`", TUNING_RECORDS_SCHEMA, RECORD_DESCRIPTIONS),
-        ]
-    if has_logs:
-        parts += [
-            _LOGS,
-            _columns("Columns of `failures`", FAILURES_SCHEMA, FAILURE_DESCRIPTIONS),
-            _columns("Columns of `duplicates`", DUPLICATES_SCHEMA, DUPLICATE_DESCRIPTIONS),
-        ]
+def text(tables: Iterable[Table]) -> str:
+    """Return the text below the counts: usage, build, limitations, citation, and all columns."""
+    tables = tuple(tables)
+    parts = [_USE, *(_columns(table) for table in tables)]
+    if any(table.name == "failures" for table in tables):
+        parts.append(_LOGS)
     return "\n".join(parts)
 
 
-def _columns(title: str, schema: pa.Schema, descriptions: Mapping[str, str]) -> str:
+def _columns(table: Table) -> str:
+    shared = TABLES["graphs"].descriptions.keys() if table.name != "graphs" else {}
+    extends = table.holds_samples and bool(shared)
     lines = [
         f"| `{name}` | {kind} | {meaning} |"
-        for name, kind, meaning in describe_columns(schema, descriptions)
+        for name, kind, meaning in describe_columns(table.schema, table.descriptions)
+        if not (extends and name.partition(".")[0] in shared)
     ]
-    return "\n".join(
-        [f"## {title}", "", "| column | type | description |", "|---|---|---|", *lines, ""]
-    )
+    title = f"## Columns of `{table.name}`"
+    if extends:
+        title += "\n\nThe columns of `graphs`, and:"
+    return "\n".join([title, "", "| Column | Type | Meaning |", "|---|---|---|", *lines, ""])

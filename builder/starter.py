@@ -12,6 +12,7 @@ from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample.vocabulary import TASKS
+from graphnet_datasets.schema import CONFIGS, TABLES
 from graphnet_datasets.storage.calibrating import calibrate_tables
 from graphnet_datasets.storage.layout import write_readme
 
@@ -52,8 +53,10 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
 def write_card(out: Path) -> None:
     """Write the README of the embedded dataset, with counts of its rows."""
     rows = read_columns(out, _COUNTED)
-    has_logs = any(out.glob("failures/*.parquet")) or any(out.glob("duplicates/*.parquet"))
-    text = card.text(has_tuning=(out / "tuning_records").is_dir(), has_logs=has_logs)
+    present = {
+        config.table.name for name, config in CONFIGS.items() if any(out.glob(f"{name}/*.parquet"))
+    }
+    text = card.text(table for table in TABLES.values() if table.name in present)
     parts = [_body(rows), provenance(out), text]
     write_readme(out, "\n".join(part for part in parts if part), card.metadata(rows))
 

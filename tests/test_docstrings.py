@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,14 +55,3 @@ def test_every_public_function_class_and_method_has_a_docstring() -> None:
         for each in undocumented(ast.parse(path.read_text()).body, str(path.relative_to(ROOT)))
     ]
     assert found == []
-
-
-@pytest.mark.slow
-@pytest.mark.paddle
-def test_the_reference_is_built_without_a_warning(tmp_path: Path) -> None:
-    pytest.importorskip("pdoc")
-    command = [sys.executable, "docs/reference.py", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=300)
-    page = (tmp_path / "graphnet_datasets.html").read_text()
-    assert 'id="load_dataset"' in page and 'id="materialize"' in page
-    assert (tmp_path / "graphnet_datasets" / "storage" / "loading.html").is_file()

@@ -1,4 +1,4 @@
-"""One-line descriptions of the columns of the `graphs` table."""
+"""One-line descriptions of the columns of all tables but `runs` and those of tuning."""
 
 from __future__ import annotations
 
@@ -139,15 +139,87 @@ _VALUE = {
 }
 
 
+SUBGRAPH_DESCRIPTIONS = {
+    **DESCRIPTIONS,
+    "subgraph_hash": "hash that is equal for parts with the same signature and strides",
+    "method": "how the part was found",
+    "num_families": "number of families of graphs in which it occurs",
+    "splits": "splits of these families",
+    "has_statistics": "whether statistics or elements of all its input tensors are known",
+}
+
+COMPILER_BUG_DESCRIPTIONS = {
+    **DESCRIPTIONS,
+    "bug_title": "title of the bug",
+    "bug_url": "address of the public report; null if no report is known",
+    "bug_compiler": "compiler with the bug",
+    "bug_versions": "versions that the report names",
+    "bug_note": "the right result and the wrong one",
+    "is_verified": "whether the bug occurs in the version of `bug_compiler` that `expected` names",
+    "expected": "verdict of each compiler that was run on the graph",
+    "expected.compiler": "name of the compiler",
+    "expected.options": "its options, as JSON",
+    "expected.num_variations": "number of sizes and numbers that the graph is called with",
+    "expected.version": "version of the compiler",
+    "expected.verdict": "expected verdict",
+}
+
+KERNEL_DESCRIPTIONS = {
+    "schema_version": "version of the format",
+    "kernel_id": "hash of the graph, the compiler, the device, the position and the source",
+    "subgraph_hash": "`subgraph_hash` of the graph in `subgraphs`",
+    "sample_id": "id of the graph",
+    "framework": "torch or paddle",
+    "compiler": "compiler that generated the code",
+    "compiler_version": "its version",
+    "options": "its options, as JSON",
+    "device": "cpu or cuda",
+    "device_name": "name of the processor or GPU",
+    "threads": "threads of the compiled code",
+    "language": "language of the source",
+    "entry": "name of the function",
+    "source": "text of the function, which this library never runs",
+    "launch": "how the function is launched, as JSON",
+    "operators": "operators of the graph that the function computes",
+    "ops": "positions of these operators; if null, `operators` are the compiler's own names",
+    "position": "index of the kernel in its graph",
+    "num_kernels": "number of kernels of the graph",
+    "library_calls": "calls of the graph into libraries",
+    "compile_time_s": "time to compile the whole graph",
+    "latency_ms": "median time of a call of the whole graph",
+}
+
+TC_CACHE_DESCRIPTIONS = {
+    "schema_version": "version of the format",
+    "row_id": "SHA-256 of `key` and `options`",
+    "key": "SHA-256 of the columns from `definition` to `generator_version`",
+    "definition": "SHA-256 of the canonical text, which does not reveal the computation",
+    "inputs": "dtype and shape of each input",
+    "outputs": "dtype and shape of each output",
+    "backend": "kind of code: for a CPU or a GPU",
+    "processor": "name of the processor or GPU",
+    "isa": "instruction set of the code",
+    "threads": "threads of the code",
+    "compiler": "compiler of the generated code",
+    "generator_version": "version of the code generator",
+    "options": "options of the code generator, as JSON",
+    "times_ms": "time of each call",
+    "median_ms": "median of these times",
+    "source_hash": "hash of the generated code",
+    "error": "error of these options; empty if the code ran",
+    "machine": "machine and versions of the measurement",
+}
+
+
 def describe_columns(
-    schema: pa.Schema, descriptions: Mapping[str, str] = DESCRIPTIONS
+    schema: pa.Schema, descriptions: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the dotted name, type and description of each column, followed by nested columns.
 
     Raises:
         KeyError: a column has no description.
 
-    >>> list(describe_columns(pa.schema([("id", pa.string())])))[0][:2]
+    >>> list(describe_columns(pa.schema([("id", pa.string())]), DESCRIPTIONS))[0][:2]
     ('id', 'string')
     """
     for field in schema:

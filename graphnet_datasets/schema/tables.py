@@ -13,15 +13,29 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..sample.vocabulary import TASKS
-from .builds import DUPLICATES_SCHEMA, FAILURES_SCHEMA
+from .builds import (
+    DUPLICATE_DESCRIPTIONS,
+    DUPLICATES_SCHEMA,
+    FAILURE_DESCRIPTIONS,
+    FAILURES_SCHEMA,
+)
 from .compiler_bugs import COMPILER_BUGS_SCHEMA
+from .descriptions import (
+    COMPILER_BUG_DESCRIPTIONS,
+    DESCRIPTIONS,
+    KERNEL_DESCRIPTIONS,
+    SUBGRAPH_DESCRIPTIONS,
+    TC_CACHE_DESCRIPTIONS,
+)
 from .graphs import GRAPHS_SCHEMA
 from .graphs import LATER_COLUMNS as LATER_GRAPH_COLUMNS
 from .kernels import KERNELS_SCHEMA
+from .run_descriptions import RUN_DESCRIPTIONS
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 from .subgraphs import SUBGRAPHS_SCHEMA
 from .tc_cache import TC_CACHE_SCHEMA
 from .tuning import TUNING_RECORDS_SCHEMA, TUNING_TASKS_SCHEMA
+from .tuning_descriptions import RECORD_DESCRIPTIONS, TASK_DESCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +58,8 @@ out, and no statistics include it."""
 class Table:
     """A kind of row.
 
-    `rows` is the plural name of its rows. Rows are equal if their `key` is, and messages refer to a
+    `rows` is the plural name of its rows. `descriptions` holds a line for each column, nested
+    columns by dotted names. Rows are equal if their `key` is, and messages refer to a
     row by its `label`. `scalars` are the columns that a push reads from a repository and that the
     card uses; the card's table groups by `counted_by`. Rows of a split are sorted by `order`, and
     `graphnet list` shows `listed`. `later` are columns that older files of this format version
@@ -64,6 +79,7 @@ class Table:
     row_group_size: int = 1000
     later: frozenset[str] = frozenset()
     holds_samples: bool = False
+    descriptions: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         named = {self.key, self.label, *self.scalars, *self.order, *self.listed}
@@ -107,6 +123,7 @@ GRAPHS = Table(
     "graphs",
     "graphs",
     GRAPHS_SCHEMA,
+    descriptions=DESCRIPTIONS,
     key="signature_hash",
     label="id",
     scalars=(
@@ -129,6 +146,7 @@ SUBGRAPHS = Table(
     "subgraphs",
     "parts of graphs",
     SUBGRAPHS_SCHEMA,
+    descriptions=SUBGRAPH_DESCRIPTIONS,
     key="subgraph_hash",
     label="id",
     scalars=(
@@ -149,6 +167,7 @@ COMPILER_BUGS = Table(
     "compiler_bugs",
     "graphs that show bugs of compilers",
     COMPILER_BUGS_SCHEMA,
+    descriptions=COMPILER_BUG_DESCRIPTIONS,
     key="id",  # graphs that differ only in stored elements share a signature
     label="id",
     scalars=(
@@ -166,6 +185,7 @@ RUNS = Table(
     "runs",
     "records of timed runs",
     RUNS_SCHEMA,
+    descriptions=RUN_DESCRIPTIONS,
     key="run_id",
     label="run_id",
     scalars=("schema_version", "run_id", "compiler", "device", "status"),
@@ -181,6 +201,7 @@ TC_CACHE = Table(
     "tc_cache",
     "tuned options of tensor comprehensions",
     TC_CACHE_SCHEMA,
+    descriptions=TC_CACHE_DESCRIPTIONS,
     key="row_id",
     label="row_id",
     scalars=("schema_version", "row_id", "definition", "backend", "processor", "isa", "threads"),
@@ -193,6 +214,7 @@ KERNELS = Table(
     "kernels",
     "kernels that compilers generated",
     KERNELS_SCHEMA,
+    descriptions=KERNEL_DESCRIPTIONS,
     key="kernel_id",
     label="kernel_id",
     scalars=(
@@ -211,6 +233,7 @@ TUNING_TASKS = Table(
     "tuning_tasks",
     "operators to tune",
     TUNING_TASKS_SCHEMA,
+    descriptions=TASK_DESCRIPTIONS,
     key="task_id",
     label="task_name",
     scalars=("schema_version", "task_id", "task_name", "family", "pipeline", "flops", "bytes"),
@@ -224,6 +247,7 @@ TUNING_RECORDS = Table(
     "tuning_records",
     "measurements of schedules",
     TUNING_RECORDS_SCHEMA,
+    descriptions=RECORD_DESCRIPTIONS,
     key="record_id",
     label="record_id",
     scalars=(
@@ -239,6 +263,7 @@ FAILURES = Table(
     "failures",
     "entries that gave no graph",
     FAILURES_SCHEMA,
+    descriptions=FAILURE_DESCRIPTIONS,
     key="id",
     label="id",
     scalars=("schema_version", "id", "task", "library", "stage", "kind"),
@@ -251,6 +276,7 @@ DUPLICATES = Table(
     "duplicates",
     "graphs that equal others",
     DUPLICATES_SCHEMA,
+    descriptions=DUPLICATE_DESCRIPTIONS,
     key="id",
     label="id",
     scalars=("schema_version", "id", "task", "library", "is_same_as"),

@@ -183,9 +183,11 @@ def no_config(
 ) -> DatasetNotFoundError:
     """Return the error for an unknown config, which lists the existing configs."""
     names = list(names)
+    is_path = config is not None and Path(config).exists()
+    hint = f" To read this file or folder, use `--dataset ./{config}`." if is_path else ""
     return DatasetNotFoundError(
         f"`{place}` has no config `{config}`.{did_you_mean(str(config), names)} Its configs are "
-        f"{', '.join(names)}."
+        f"{', '.join(names)}.{hint}"
     )
 
 

@@ -1,9 +1,14 @@
 """Tensor Comprehensions: operators written as index formulas and compiled to kernels.
 
-from graphnet_datasets import tensor_comprehensions as tc
-layer = tc.define("def mlp(float(B,M) I, float(M,N) W, float(N) C) -> (O) {"
-                  "  O(b,n) +=! I(b,m) * W(m,n)  O(b,n) = fmax(O(b,n) + C(n), 0) }")
-layer.mlp(inputs, weights, bias)
+Example::
+
+    from graphnet_datasets import tensor_comprehensions as tc
+
+    layer = tc.define(
+        "def mlp(float(B,M) I, float(M,N) W, float(N) C) -> (O) {"
+        "  O(b,n) +=! I(b,m) * W(m,n)  O(b,n) = fmax(O(b,n) + C(n), 0) }"
+    )
+    layer.mlp(inputs, weights, bias)
 """
 
 from .cache import TuningCache

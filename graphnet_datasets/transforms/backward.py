@@ -27,8 +27,7 @@ def backward(
     """Return a gradient graph of a sample, in the framework's own operators.
 
     - `joint` computes outputs and gradients, like a training step. It takes the inputs of the
-    sample
-      followed by a gradient for each output that has one (`tangent_0`, …).
+      sample, followed by a gradient for each output that has one (`tangent_0`, …).
     - `forward` computes the outputs and the tensors saved for the backward graph.
     - `backward` takes the saved tensors (`saved_…`), the required inputs and the tangents, and
       returns the gradients.
