@@ -72,24 +72,24 @@ def setup(application: Any) -> None:
 
 def change_links(_application: Any, page: str, source: list[str]) -> None:
     """Show a copied file on its page, and let links to copied files lead to their pages."""
-    folder = DOCS
+    start = DOCS / page
+    folder = start.parent
     if page in COPIES:
         path = DOCS.parent / COPIES[page]
-        text = path.read_text(encoding="utf-8").removeprefix("---\n")
-        source[0] = (text.partition("\n---\n")[2] if path.parent.name == "graphnet" else text) + (
-            source[0]
-        )
+        text = path.read_text(encoding="utf-8")
+        if page == "generated/card":  # without the metadata for the Hub
+            text = text.partition("\n---\n")[2]
+        source[0] = text + source[0]
         folder = path.parent
     pages = {DOCS.parent / path: name for name, path in COPIES.items()}
     pages |= {path: f"generated/examples/{path.stem}" for path in NOTEBOOKS}
     pages[DOCS.parent / "examples"] = "generated/examples/index"
-    start = DOCS / page
 
     def replace(match: re.Match[str]) -> str:
         target = (folder / match[1]).resolve()
         if target in pages:
             target = DOCS / f"{pages[target]}.md"
-        elif folder == DOCS or not target.exists():
+        elif page not in COPIES or not target.exists():
             return match[0]
         return f"]({os.path.relpath(target, start.parent)}{match[2] or ''})"
 
@@ -101,7 +101,7 @@ def write_pages(_application: Any, _config: Any) -> None:
     shutil.rmtree(GENERATED, ignore_errors=True)
     names = ("graphnet_datasets", *(f"graphnet_datasets.{part}" for part in PARTS))
     pages = {f"api/{name}.md": _module_page(name) for name in names}
-    pages["api/index.md"] = _index("Python", names)
+    pages["api/index.md"] = _index("Python", [f"{n.partition('.')[2] or n} <{n}>" for n in names])
     command = typer.main.get_command(app)
     pages["command_line.md"] = get_docs_for_click(
         obj=command, ctx=typer.Context(command), name="graphnet", title="Command line"
