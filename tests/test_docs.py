@@ -17,7 +17,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if "generated" not in p.parts),
 ]
 FOLDERS = (
     ROOT, PACKAGE, PACKAGE / "frameworks", PACKAGE / "frameworks" / "torch",
