@@ -6,6 +6,7 @@ import collections
 import contextlib
 import copy
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -440,6 +441,33 @@ def test_elements_that_are_indices_run_again() -> None:
     sample = capture_one(module, x, rows)
     assert torch.equal(run_captured(sample, module, [rows, x])[0], x[rows])
     assert materialize(sample)(**make_inputs(sample))[0].shape == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("scale", "name"), [(lambda: np.sqrt(8), "sqrt"), (lambda: np.float32(2), "float32")]
+)
+def test_a_function_of_numpy_is_an_error_that_names_it(scale: Callable[[], Any], name: str) -> None:
+    class Scaled(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x / scale()
+
+    with pytest.raises(CaptureError, match=rf"It calls `{name}` of NumPy. Call the function"):
+        capture(Scaled(), torch.ones(3))
+
+
+@pytest.mark.parametrize("base", [np.float32(2), np.float64(2), np.int64(2)])
+def test_a_power_of_a_number_of_numpy_is_one_operator(base: Any) -> None:
+    class Power(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.base = base
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.base**x
+
+    sample = capture_one(Power(), torch.ones(3))
+    assert "builtins.pow" not in targets(sample)
+    assert sample.num_ops <= 2
 
 
 def test_a_number_that_python_draws_is_no_tensor_from_elsewhere() -> None:

@@ -274,6 +274,12 @@ class _Converter:
         elif node.target is getattr:
             target = self._canonical(str(args[1]), f"torch.Tensor.{args[1]}")
             args = args[:1]
+        elif type(node.target).__name__.startswith("numpy_"):  # dynamo's wrappers
+            name = plain_name(node.target).removeprefix("wrapped_")
+            raise self._error(
+                f"It calls `{name}` of NumPy. Call the function of torch, or compute constants in "
+                "the constructor of the module."
+            )
         else:
             target = self._canonical(node.target, qualified_name(node.target))
         if is_assertion(target):
