@@ -114,6 +114,13 @@ RUN_DESCRIPTIONS = {
     "outputs.random_test": "test of distributions with the smallest p-value; `same stream` if the "
     "output agrees with eager's in each call",
     "outputs.p_value": "that p-value, corrected for the number of tests",
+    "wrong_elements": "first wrong element at t = -3, and the one with the largest error; null if "
+    "all outputs pass",
+    "wrong_elements.output": "position of the output",
+    "wrong_elements.index": "position of the element",
+    "wrong_elements.baseline": "element of eager's output",
+    "wrong_elements.candidate": "element of the candidate's output",
+    "wrong_elements.seed": "seed of the call's inputs",
     "min_t": "largest `min_t` of the outputs: the run is right at t = `min_t` and above",
     "null_t": "smallest t at which trivial outputs would pass",
     "stale_t": "smallest t at which an answer stored from other inputs would pass",
