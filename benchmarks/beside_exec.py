@@ -5,7 +5,7 @@
 
 A GraphNet directory is Python: its `model.py` is executed for the class that computes the graph,
 and its `*_meta.py` for the shape, mean and standard deviation of each tensor, which is drawn as
-`randn * std * 0.2 + mean`. That is done here in a process of its own, which imports nothing of this
+`randn * std * 0.2 + mean`. That is done here in a separate process, which imports nothing of this
 library. It runs the text of strangers: give directories that you trust. In this process the same
 samples, read before, are materialized and their inputs and weights drawn, without running text.
 
@@ -132,7 +132,7 @@ def main() -> None:
 
 
 def _run(code: str, names: str, *arguments: str) -> list[list[float]]:
-    """Run code in a process of its own and return the numbers on each line that it prints."""
+    """Run code in a separate process and return the numbers on each line that it prints."""
     done = subprocess.run(  # noqa: S603 - our own interpreter; what it executes was chosen
         [sys.executable, "-W", "ignore", "-c", code, *arguments],
         input=names,

@@ -5,7 +5,7 @@
         [--embedded] [--again] [--every 1] [--framework torch] [--limit-gb 2] [--timeout 300]
         [--summary]
 
-Each graph is run in a process of its own by eager: on recorded statistics, then calibrated (as its
+Each graph is run in a separate process by eager: on recorded statistics, then calibrated (as its
 row is, or anew with --again), on the draws of seeds 0, 11 and 12 (mode `fresh`), and both in
 float64. One JSON line a graph is appended to RESULTS.jsonl; a graph that stands there already is
 not run again, so an interrupted sweep goes on. Graphs whose inputs take more than --limit-gb are

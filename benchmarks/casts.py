@@ -3,7 +3,7 @@
     python benchmarks/casts.py [--max-input-gb 0.05] [--max-ops 400] [--keep DIRECTORY] [DTYPE ...]
 
 Each graph in float32 of the embedded dataset whose inputs take that much at most is cast, and run
-once in the new format, in a process of its own. What is done is kept in the directory.
+once in the new format, in a separate process. What is done is kept in the directory.
 """
 
 from __future__ import annotations

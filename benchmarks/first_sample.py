@@ -40,7 +40,7 @@ print(json.dumps({
 
 
 def main() -> None:
-    """Measure each graph in a process of its own; the first of them fills the caches."""
+    """Measure each graph in a separate process; the first of them fills the caches."""
     ids = sys.argv[1:] or ["torchvision/resnet18", "torch/gcn-small"]
     subprocess.run([sys.executable, "-c", STEPS, ids[0]], check=True, capture_output=True)  # noqa: S603 (our own text)
     for each in ids:

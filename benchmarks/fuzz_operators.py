@@ -48,7 +48,7 @@ FRAMEWORKS = ("torch", "paddle")
 
 
 def main() -> int:
-    """Fuzz both frameworks in processes of their own, or one in this one."""
+    """Fuzz both frameworks in separate processes, or one in this one."""
     options = _options()
     if options.inside:
         return _fuzz(options)

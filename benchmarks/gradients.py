@@ -4,7 +4,7 @@
         [--id ID ...] [--order size|hash] [--seconds 900] [--graph-seconds 120] [--out FILE]
 
 Prints a JSON line for each graph and, at the end, one per task: how many were differentiated of
-how many that have a gradient. Each graph is tried in a process of its own; `--out FILE` keeps the
+how many that have a gradient. Each graph is tried in a separate process; `--out FILE` keeps the
 lines, and a run with the same file goes on where the last one ended.
 """
 

@@ -5,7 +5,7 @@
 The graphs are perturbed copies of the embedded ones: each is cut after some operator (what begins a
 graph is a graph), gets a name and family of its own, and a number of parameters up to twice its
 model's. Rows are spooled in any order and assembled into sorted shards by the code that imports
-GraphNet trees. Prints one JSON object per step, each measured in a process of its own: seconds on
+GraphNet trees. Prints one JSON object per step, each measured in a separate process: seconds on
 the wall and of processors, and the most memory that any of its processes held.
 """
 

@@ -39,7 +39,7 @@ CHOICES = (
 
 
 def main() -> None:
-    """Measure each choice in a process of its own."""
+    """Measure each choice in a separate process."""
     for choice in CHOICES:
         command = [sys.executable, "-c", STEPS, json.dumps(choice)]
         subprocess.run(command, check=True)  # noqa: S603 (our own text)

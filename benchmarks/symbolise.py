@@ -4,7 +4,7 @@
     python benchmarks/symbolise.py --report --docs docs/transforms.md
 
 Prints a JSON line per graph, as it is done, and tables at the end. Each graph is walked, and run on
-the CPU at three other sizes, in a process of its own on one thread, within so many seconds of that
+the CPU at three other sizes, in a separate process on one thread, within so many seconds of that
 processor. Graphs come in the order of a hash of their names, so that the first ones speak for all.
 `--kept` is a file with the lines of an earlier call, whose graphs are not tried again. `--docs` has
 the tables written between their markers.

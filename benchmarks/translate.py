@@ -1,7 +1,7 @@
 """How many embedded graphs of torch translate to paddle and compute the same there, by task.
 
 Prints a JSON line per graph, as it is done, and a table at the end. A graph agrees where all its
-outputs do at t = -5, on the same inputs, each framework in a process of its own on one thread.
+outputs do at t = -5, on the same inputs, each framework in a separate process on one thread.
 `--kept` is a file with the lines of an earlier call, whose graphs are not run again if neither the
 graph nor its translation changed. `--docs` has the table written between its markers.
 """

@@ -1,4 +1,4 @@
-"""Captures one catalog entry of paddle per job, in a process of its own; torch is not imported."""
+"""Captures one catalog entry of paddle per job, in a separate process; torch is not imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures one catalog entry per job, in a process of its own."""
+"""Captures one catalog entry per job, in a separate process."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def replaced(path: str | os.PathLike[str], *, is_durable: bool = False) -> Itera
     have reached the disk when the block ends. The directory must exist.
 
     Raises:
-        OSError: the file cannot be written; it names `path`, not the path that was given.
+        OSError: the file cannot be written; it names `path`, not the original path.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replaced(f"{folder}/a.txt") as place:

@@ -67,7 +67,7 @@ def check_decoded_size(num_bytes: int, name: object) -> None:
     limit = decoded_limit()
     if num_bytes > limit:
         raise DecodedSizeError(
-            f"`{name}` takes {num_bytes:,} bytes when it is decoded; at most {limit:,} are allowed "
+            f"`{name}` takes {num_bytes:,} bytes after decoding; at most {limit:,} are allowed "
             f"for one file. If you trust it, set the environment variable `{VARIABLE}` higher."
         )
 
@@ -311,7 +311,7 @@ def _read_array(file: IO[bytes], name: object, file_bytes: int) -> np.ndarray:
     """Return the array in a file of `file_bytes` bytes, whose header must account for them.
 
     Raises:
-        ValueError, EOFError: The header is damaged, lies, or declares objects.
+        ValueError, EOFError: The header is damaged or wrong, or declares objects.
     """
     import numpy as np
 
@@ -323,11 +323,11 @@ def _read_array(file: IO[bytes], name: object, file_bytes: int) -> np.ndarray:
         raise ValueError(f"The array `{name}` is of another format version")
     shape, is_fortran, dtype = read_header(file, max_header_size=_MAX_HEADER_BYTES)
     if dtype.hasobject:
-        raise ValueError(f"The array `{name}` holds objects of Python")
+        raise ValueError(f"The array `{name}` contains Python objects")
     size = math.prod(shape) * dtype.itemsize
     if size > file_bytes:
         raise ValueError(f"The array `{name}` is shorter than its header says")
     data = file.read(size + 1)
     if len(data) != size:
-        raise ValueError(f"`{name}` has another size than declared")
+        raise ValueError(f"`{name}` differs from its declared size")
     return np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")

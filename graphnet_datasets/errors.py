@@ -340,7 +340,7 @@ def _own(cause: Exception, name: str, error: type[GraphNetError]) -> Exception:
     problem = f"`{name}` raised {type(cause).__name__}: {text}."
     if isinstance(cause, MemoryError) or "can't allocate memory" in text:
         return MemoryLimitError(
-            f"`{name}` ran out of memory. Leave the data out, or run it where there is more memory."
+            f"`{name}` ran out of memory. Omit the data, or use a machine with more memory."
         )
     if isinstance(cause, OSError) and cause.errno is not None:
         return DiskError(f"{problem} Check that the path can be read and written.")

@@ -310,6 +310,6 @@ def _check_is_table(path: Path) -> None:
         raise CaptureError(f"No sample can be added to `{path}`. {error}") from error
     if not {"id", "parent_id", "ops"} <= names:
         raise CaptureError(
-            f"`{path}` holds another table than one of graphs, which would be lost. Choose another "
+            f"`{path}` contains a table other than `graphs`, which would be lost. Choose another "
             "path."
         )

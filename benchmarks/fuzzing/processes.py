@@ -1,4 +1,4 @@
-"""Calls in processes of their own: many calls a process, and whoever kills it is named.
+"""Calls in separate processes: many calls a process, and whoever kills it is named.
 
 The process that forks has imported a framework and made nothing. A child works off the calls of a
 few operators, and says in shared memory where it is; when a signal ends it, the call under way is

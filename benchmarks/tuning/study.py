@@ -3,7 +3,7 @@
     python benchmarks/tuning/study.py POOL --out build/study --docs docs/tuning.md
     python benchmarks/tuning/study.py POOL --out build/study --only alt gptune --seeds 5
 
-Each experiment runs in a process of its own; its lines are kept in `OUT/lines` once it has ended,
+Each experiment runs in a separate process; its lines are kept in `OUT/lines` once it has ended,
 and its runs in `OUT/runs`, so that a stop loses one run and the same call goes on. What was run
 live (`ansor_live.py`, `bolt_live.py`, `tuned_scores.py`) is taken from files that the same folder
 holds. `--docs` has the tables written between its markers, and pictures beside it in `images/`.

@@ -73,7 +73,7 @@ def load_record(path: str | os.PathLike[str]) -> dict[str, Any]:
         return matches[0]
     if not matches:
         raise RunError(
-            f"`{place}` holds no run `{run_id}`. Its {len(rows)} runs have ids such as "
+            f"`{place}` contains no run `{run_id}`. Its {len(rows)} runs have ids such as "
             f"`{rows[0]['run_id']}`; name one as `{place / rows[0]['run_id']}`."
         )
     raise RunError(
@@ -189,8 +189,8 @@ def check_names(
 
 def _refuse_name(kind: str, name: str, otherwise: str = "") -> NoReturn:
     raise UntrustedCodeError(
-        f"The record names the {kind} `{name}`. Records come from others, and this name could run "
-        "code or read files on this machine. If you trust whoever made the record, pass "
+        f"The record names the {kind} `{name}`. This name could run code or read files on this "
+        "machine. If you trust its author, pass "
         f"`--trust-remote-code` (`trust_remote_code=True`){otherwise}."
     )
 
@@ -199,8 +199,8 @@ def _find_row(before: Mapping[str, Any], dataset: str | os.PathLike[str] | None)
     place = before["dataset"] if dataset is None else dataset
     if place is None:
         raise RunError(
-            f"The record does not say where `{before['sample_id']}` was looked up, since it was "
-            "handed over as an object. Name the dataset with `--dataset`."
+            f"The record does not contain the dataset of `{before['sample_id']}`, because the "
+            "sample was passed as an object. Name the dataset with `--dataset`."
         )
     is_file = str(place).startswith("/") or str(place).endswith(".parquet")
     rows = select_rows(place if is_file else before["sample_id"], dataset=place)
@@ -211,7 +211,7 @@ def _find_row(before: Mapping[str, Any], dataset: str | os.PathLike[str] | None)
     ]
     if not problems:
         raise RunError(
-            f"`{place}` holds no sample `{before['sample_id']}` of {before['framework']}. Name "
+            f"`{place}` contains no sample `{before['sample_id']}` of {before['framework']}. Name "
             "another dataset with `--dataset`."
         )
     return problems[0]

@@ -263,7 +263,7 @@ def _place(described: Any) -> tuple[str, tuple[int, ...], int]:
     dtype, shape, offset = (described.get(key) for key in ("dtype", "shape", "offset"))
     if not isinstance(dtype, str) or dtype not in STORAGE:
         raise HandoverError(
-            f"An output has the dtype {str(dtype)[:40]!r}, which no sample can hold."
+            f"An output has the dtype {str(dtype)[:40]!r}, which a sample cannot represent."
         )
     numbers: list[Any] = [offset, *(shape if isinstance(shape, list) else [None])]
     if len(numbers) > MAX_DIMENSIONS or not all(

@@ -32,10 +32,10 @@ def match_compilers(
         RunError: no compiler or no sample was given.
     """
     if not compilers:
-        raise RunError("There is nothing to run: no compiler was given.")
+        raise RunError("No compiler was passed. Pass at least one name.")
     dataset = list(dataset) if isinstance(dataset, Iterator) else dataset
     if isinstance(dataset, list | tuple) and not dataset:
-        raise RunError("There is nothing to run: no sample was given. Pass names or samples.")
+        raise RunError("No sample was passed. Pass names or samples.")
     filters = as_filters(filters)
     by_compiler = _frameworks_of_compilers(compilers, filters)  # raises before the slower reading
     supported = frozenset().union(*by_compiler.values())

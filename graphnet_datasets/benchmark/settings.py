@@ -146,8 +146,8 @@ class Settings:
             for name in names:
                 if name not in field_names:
                     raise RunError(
-                        f"There is no setting `{name}` in this version. Take the version of "
-                        "`graphnet-datasets` that made the record; its environment names it."
+                        f"There is no setting `{name}` in this version. Install the version of "
+                        "`graphnet-datasets` in the environment of the record."
                     )
         plain = {
             name: _number(value)

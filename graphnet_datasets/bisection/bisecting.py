@@ -190,8 +190,8 @@ class _Search:
         if not fails(all_ops):
             raise BisectionError(
                 f"`{trials.sample.id}` fails under `{trials.compiler}` ({self.failure}), but not "
-                "once more as a part that holds all its operators, at the sizes of its capture. "
-                "Where it fails by chance, or when it is dynamic, look at it with another seed."
+                "as a part with all its operators at the captured sizes. If it fails at random "
+                "or is dynamic, try another seed."
             )
         keep(all_ops)
         find_smallest(sets, all_ops, fails, keep)

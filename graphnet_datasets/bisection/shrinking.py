@@ -143,9 +143,9 @@ def _repair(sample: Sample, results: Sequence[Result]) -> tuple[Op, ...] | None:
             continue
         numbers: list[int] = []
         _map_numbers(op, lambda number: numbers.append(number) or number)  # noqa: B023
-        is_told = bool(numbers) and min(numbers) >= 0 and len(list(iterate_refs(op.args))) == 1
+        has_numbers = bool(numbers) and min(numbers) >= 0 and len(list(iterate_refs(op.args))) == 1
         old_size = sizes[op.args[0].index]  # type: ignore[union-attr]
-        new_size = math.prod(numbers) if is_told else sizes[len(sample.inputs) + place]
+        new_size = math.prod(numbers) if has_numbers else sizes[len(sample.inputs) + place]
         if old_size is None or new_size is None or old_size == new_size:
             continue
         fitting = [

@@ -57,7 +57,7 @@ from .terminal import echo
 class _Root(typer.core.TyperGroup):
     """Prints errors of ours, and of the disk, as one sentence and exits 1.
 
-    `--debug` and `--quiet` are taken wherever they stand; `--debug` shows the traceback.
+    `--debug` and `--quiet` may appear anywhere; `--debug` shows the traceback.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

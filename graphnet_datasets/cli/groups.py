@@ -1,4 +1,4 @@
-"""Options of a command in groups: a dataclass each, and a panel of its own in the help.
+"""Options of a command in groups: a dataclass each, and a separate panel in the help.
 
 A field is written as a parameter of a command is, with its type, its text and its default.
 """
@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptionGroup:
-    """Options that belong together; `title` stands above them in the help."""
+    """Options that belong together; `title` is their heading in the help."""
 
     title: ClassVar[str] = "Options"
 

@@ -81,18 +81,18 @@ def push(
             samples_in(source), repository, config, split, skip_validation=skip_validation, **where
         )
     _report(pushed, repository, verbose)
-    tell_unread(failures, verbose)
+    list_unread(failures, verbose)
 
 
 def _report(pushed: Pushed, repository: str, is_verbose: bool) -> None:
-    tell_left_out(pushed.skipped, is_verbose)
+    list_skipped(pushed.skipped, is_verbose)
     echo(f"{pushed.num_added} added to {repository}, {len(pushed.skipped)} left out")
     address = pushed.pull_request_url or pushed.commit_url
     if address:
         echo(address)
 
 
-def tell_left_out(skipped: Sequence[Skipped], is_verbose: bool) -> None:
+def list_skipped(skipped: Sequence[Skipped], is_verbose: bool) -> None:
     """List the skipped items, at most `MAX_REASONS` unless all are requested."""
     left_out = skipped if is_verbose else skipped[:MAX_REASONS]
     for row in left_out:
@@ -101,7 +101,7 @@ def tell_left_out(skipped: Sequence[Skipped], is_verbose: bool) -> None:
         echo(f"… and {len(skipped) - len(left_out)} more (--verbose)", err=True)
 
 
-def tell_unread(failures: Sequence[FolderOutcome], is_verbose: bool) -> None:
+def list_unread(failures: Sequence[FolderOutcome], is_verbose: bool) -> None:
     """List the sample directories that were not read, and exit if there are any."""
     for failure in failures if is_verbose else failures[:MAX_REASONS]:
         echo(f"{failure.path}: {failure.reason}", err=True)

@@ -75,7 +75,7 @@ def import_records(
 ) -> None:
     """Read a JSONDatabase of TVM as a dataset of tasks and records.
 
-    Its files are parsed in a process of their own. Lines that cannot be read are counted.
+    Its files are parsed in a separate process. Lines that cannot be read are counted.
     """
     from ..tuning.exporting import import_tvm_database
 

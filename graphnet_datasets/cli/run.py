@@ -81,7 +81,7 @@ def run_samples(
     measurement: MeasurementOptions,
     comparison: ComparisonOptions,
 ) -> None:
-    """Time each sample under eager and under each compiler, in a process of its own.
+    """Time each sample under eager and under each compiler, in a separate process.
 
     Each run prints its verdict: right with its speedup, WRONG, failed or undecidable; the last
     lines are the verdict on each compiler. Records are written one by one; the same command

@@ -154,7 +154,7 @@ def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
     is_embedded = str(runs) == DEFAULT_NAME and not runs.exists()
     arms = split_arms(as_table(STARTER / RUNS.name if is_embedded else runs))
     if not arms:
-        raise ScoreError(f"`{runs}` holds no run records. Make some with `graphnet run`.")
+        raise ScoreError(f"`{runs}` contains no run records. Create some with `graphnet run`.")
     if compiler is None:
         return arms
     chosen = {
@@ -164,7 +164,7 @@ def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
     }
     if not chosen:
         raise ScoreError(
-            f"`{runs}` holds no runs of `{compiler}`, only of "
+            f"`{runs}` contains no runs of `{compiler}`, only of "
             f"{', '.join(f'`{name}`' for name in arms)}."
         )
     return chosen
@@ -349,7 +349,7 @@ def report(
 
 
 def _run_sets(paths: list[Path], compiler: str | None) -> dict[str, pa.Table]:
-    """Return the arms of several run sets, told apart by their path where there are several."""
+    """Return the arms of several run sets, prefixed with their path if there are several."""
     return {
         name if len(paths) == 1 else f"{path}: {name}": table
         for path in paths

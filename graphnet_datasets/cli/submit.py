@@ -9,7 +9,7 @@ import typer
 
 from ..errors import DatasetNotFoundError
 from .intake import own_config, readable, rows_of, samples_in, table_of
-from .push import Config, Content, Split, tell_left_out, tell_unread
+from .push import Config, Content, Split, list_skipped, list_unread
 from .terminal import echo
 
 app = typer.Typer()
@@ -65,7 +65,7 @@ def submit(
                 f"{table.rows} go to the config `{own}`, split `train`, without checks"
             )
         done = submit_rows(rows_of(path, table), clone, own, **where)
-    tell_left_out(done.skipped, verbose)
+    list_skipped(done.skipped, verbose)
     echo(f"{done.num_added} added to {clone}, {len(done.skipped)} left out")
     for file in done.files:
         echo(str(file))
@@ -73,4 +73,4 @@ def submit(
         write_text(summary, done.summary)
     if done.branch is not None:
         echo(f"On the branch {done.branch}, commit {done.commit}. Push it: git push -u origin HEAD")
-    tell_unread(failures, verbose)
+    list_unread(failures, verbose)

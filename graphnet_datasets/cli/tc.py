@@ -279,7 +279,8 @@ def from_graph(
     sample = Sample.from_row(rows[0])
     if sample.framework != "torch":
         raise TensorComprehensionError(
-            f"`{sample.id}` is a graph of {sample.framework}; the compiler takes those of torch."
+            f"`{sample.id}` is a graph of {sample.framework}; the compiler supports only graphs "
+            "of torch."
         )
     module = materialize(sample, weights="parameters")
     inputs = make_inputs(sample, weights="parameters")

@@ -26,7 +26,7 @@ def _integers(name: str, text: str) -> list[int]:
         return [int(number) for number in text.split(",") if number.strip()]
     except ValueError as error:
         raise KernelInputError(
-            f"`{name}={text}` holds something that is not an integer."
+            f"`{name}={text}` contains a value that is not an integer."
         ) from error
 
 

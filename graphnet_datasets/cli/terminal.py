@@ -16,7 +16,7 @@ WIDE = 10_000
 """Columns where the output is not a terminal: nothing is folded for a program that reads it."""
 GAP = "  "
 _LEAST_PROSE = 24
-"""Columns below which prose stands under its line instead of beside it."""
+"""Terminal width below which prose is printed under its line instead of beside it."""
 
 
 def echo(text: object = "", *, err: bool = False, colour: str | None = None) -> None:

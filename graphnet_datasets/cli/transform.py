@@ -85,7 +85,7 @@ class TransformOptions(OptionGroup):
     ] = None
 
     def steps(self) -> list[Step]:
-        """Return the steps that are asked for.
+        """Return the requested steps.
 
         Raises:
             TransformError: none is, or they have options that do not go together.
@@ -116,9 +116,8 @@ class TransformOptions(OptionGroup):
         ]
         if not steps:
             raise TransformError(
-                "Nothing to make of the samples was named. Give one of the options "
-                "`--symbolise`, `--sizes`, `--cast`, `--autocast`, `--backward` and `--parts`, or "
-                "several."
+                "No transform was selected. Pass one or more of `--symbolise`, `--sizes`, "
+                "`--cast`, `--autocast`, `--backward` and `--parts`."
             )
         return steps
 
@@ -157,7 +156,7 @@ def transform(
 ) -> None:
     """Make a dataset of samples that are made of samples.
 
-    Each graph has a process of its own; the same command continues where it was stopped. Equal
+    Each graph has a separate process; the same command continues where it was stopped. Equal
     parts are merged. It exits 0 where something was made of every graph, 3 where graphs were
     refused (they are named with the reason; the report in --out has all) and 1 where nothing was
     written.

@@ -42,7 +42,7 @@ def tasks(
 ) -> None:
     """Cut the fused operators of graphs out as tasks to tune, each once with its sources.
 
-    Each graph is exported and lowered by TVM in a process of its own; the same command continues
+    Each graph is exported and lowered by TVM in a separate process; the same command continues
     where it was stopped. It exits 0 where every graph gave tasks, 3 where some gave none and 1
     where none did.
     """
@@ -139,7 +139,7 @@ def tune(
     """Search for fast schedules of the operators of graphs, or compare tuners on records.
 
     The plan is printed first, then a line for each trial: the best so far, failures, time left.
-    Every candidate is built, checked and timed in a process of its own within limits. The same
+    Every candidate is built, checked and timed in a separate process within limits. The same
     command continues where it was stopped. `--replay` needs neither TVM nor a quiet machine.
     """
     if replay is not None:

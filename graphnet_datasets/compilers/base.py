@@ -180,7 +180,7 @@ class Compiler(abc.ABC):
             if not is_taken:
                 raise FixedInputError(
                     f"`{self.name}` compiled the input `{name}` for {fixed}, and it is {actual} "
-                    "now. Compile again for it, or choose a compiler or an option that takes it."
+                    "now. Compile again for it, or choose a compiler or an option that supports it."
                 )
 
     def num_compilations(self) -> int:

@@ -148,6 +148,6 @@ def check_count(compiler: str, flat: FlatModule, num_outputs: int) -> None:
     """
     if num_outputs != flat.num_tensors:
         raise CompilerError(
-            f"The program that `{compiler}` made has {num_outputs} outputs where the graph has "
-            f"{flat.num_tensors} tensors."
+            f"The program of `{compiler}` has {num_outputs} outputs, but the graph has "
+            f"{flat.num_tensors}."
         )

@@ -1,4 +1,4 @@
-"""Compilers defined in a notebook or script, saved with their source to a file of their own."""
+"""Compilers defined in a notebook or script, saved with their source to a separate file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def compiler_of_object(factory: Any, *, is_replacement: bool = False) -> str:
         return reference_of(factory)
     if not name.isidentifier():
         raise CompilerError(
-            f"The {kind} is a lambda, which has no source of its own. Define it with `def` and "
+            f"The {kind} is a lambda, whose source cannot be extracted. Define it with `def` and "
             "pass it by its name."
         )
     text = _Writer().write(factory)
@@ -130,8 +130,8 @@ def _source_of(factory: Any) -> str:
         return textwrap.dedent(inspect.getsource(factory))
     except (OSError, TypeError) as error:
         raise CompilerError(
-            f"The source of `{factory.__name__}` cannot be read, so that it cannot travel to the "
-            f"process that runs it. Write it into a file and pass `file.py:{factory.__name__}`."
+            f"The source of `{factory.__name__}` cannot be read, so it cannot be sent to the "
+            f"worker process. Write it into a file and pass `file.py:{factory.__name__}`."
         ) from error
 
 
@@ -168,7 +168,7 @@ def _is_plain(value: Any) -> bool:
 
 def _not_written(user: str, name: str, value: Any) -> CompilerError:
     return CompilerError(
-        f"`{user}` uses `{name}`, a {type(value).__name__} of this process, which cannot travel to "
-        f"the process that runs it. Make it inside of `{user}`, or write both into a file and pass "
+        f"`{user}` uses `{name}`, a {type(value).__name__} of this process, which cannot be sent "
+        f"to the worker process. Create it inside `{user}`, or write both into a file and pass "
         f"`file.py:{user}`."
     )

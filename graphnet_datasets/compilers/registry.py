@@ -163,8 +163,8 @@ def resolve_name(name: str) -> str:
         path = Path(module).expanduser()
         if not path.is_file():
             raise CompilerError(
-                f"There is no file `{path}`, which the compiler `{name}` names. Give the path from "
-                "the working directory, or an absolute one."
+                f"There is no file `{path}` of the compiler `{name}`. Use a path relative to the "
+                "working directory or an absolute path."
             )
         return f"{path.resolve()}:{attribute}"
     beside = Path(*module.split(".")).with_suffix(".py")
@@ -266,8 +266,8 @@ def reference_of(factory: Any) -> str:
         return f"{module.__name__}:{name}"
     if path is None:
         raise CompilerError(
-            f"The compiler `{name}` was defined interactively, so that the processes that run it "
-            "cannot find it. Write it into a file and import it from there."
+            f"The compiler `{name}` was defined interactively, so worker processes cannot import "
+            "it. Write it into a file and import it from there."
         )
     return f"{Path(path).resolve()}:{name}"
 

@@ -90,7 +90,7 @@ def make_decorator(base: type[Any], first_call: FirstCall) -> Callable[[Any], An
             return _wrap(plain_module(target), first_call)
         name = f"{base.__module__.partition('.')[0]}.nn.{base.__name__}"
         raise CaptureError(
-            f"`extract` takes a `{name}`, a class of them, or a Python function, not a "
+            f"`extract` accepts a `{name}`, a subclass of it, or a Python function, not a "
             f"`{type(target).__name__}`. Call it in a function and decorate the function."
         )
 

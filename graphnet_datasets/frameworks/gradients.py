@@ -106,7 +106,8 @@ def differentiate(
     check_choice("partition", partition, get_args(Partition))
     if not offers(sample.framework, "gradients"):
         raise GradientError(
-            f"`{sample.id}` is a graph of {sample.framework}, of which no gradients can be made.",
+            f"`{sample.id}` is a graph of {sample.framework}, for which gradients are not "
+            "supported.",
             reason=f"no gradients can be made of graphs of {sample.framework}",
         )
     gradients: Any = module(sample.framework, "gradients", "Computing gradients")
@@ -154,8 +155,8 @@ def no_gradients(sample: Sample) -> GradientError:
 def differs(sample: Sample, output: Output, t: float) -> GradientError:
     """Return the error for a graph whose results disagree with eager autograd."""
     return GradientError(
-        f"The {output.describe(sample)} of `{sample.id}` equals that of eager autograd at t = "
-        f"{t:g} only, where {LARGEST_T:g} is asked for.",
+        f"The {output.describe(sample)} of `{sample.id}` equals that of eager autograd only at t "
+        f"= {t:g}; {LARGEST_T:g} is required.",
         reason=f"an output or gradient equals eager autograd's at a t above {LARGEST_T:g} only",
     )
 

@@ -174,7 +174,7 @@ class _Worker:
                 self._check_alive()
             if len(self._pending) > _MAX_ANSWER_BYTES:
                 self.close()
-                raise IsolatedCallError("The worker process sent more than an answer may hold.")
+                raise IsolatedCallError("The worker process sent a response above the size limit.")
         line, _, self._pending = self._pending.partition(b"\n")
         try:
             answer = json.loads(line)
@@ -223,7 +223,9 @@ def read_tensors(path: Path, described: Any, most_bytes: int) -> Values:
     Raises:
         IsolatedCallError: the description does not match the file.
     """
-    problem = IsolatedCallError("The worker process described outputs that its file does not hold.")
+    problem = IsolatedCallError(
+        "The worker process described outputs that are missing in its file."
+    )
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

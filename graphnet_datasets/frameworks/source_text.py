@@ -59,5 +59,5 @@ def source_error(file: str, line: int, problem: str) -> SourceError:
     """Return an error that points at a line of a source file."""
     return SourceError(
         f"`{file}`, line {line}: {problem}. A graph is straight-line code: assignments of calls, "
-        "operators and literals, and one return; correct the file or leave the sample out."
+        "operators and literals, and one return; correct the file or skip the sample."
     )

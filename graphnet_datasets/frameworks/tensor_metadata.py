@@ -171,7 +171,7 @@ class _Reader:
             return ""
         match = _TEXT.match(value)
         if match is None:
-            raise self._error(position, f"`{key}` is `{value[:40]}` where plain text is expected")
+            raise self._error(position, f"`{key}` is `{value[:40]}`, but plain text is expected")
         return match[1] if match[1] is not None else match[2]
 
     def _shape(self) -> tuple[int, ...]:
@@ -190,7 +190,7 @@ class _Reader:
             return None
         match = _NUMBER.match(value)
         if match is None:
-            raise self._error(position, f"`{key}` is `{value[:40]}` where a number is expected")
+            raise self._error(position, f"`{key}` is `{value[:40]}`, but a number is expected")
         number = float(match[1])
         # The standard deviation of a single element is recorded as NaN, which means unknown.
         return None if math.isnan(number) else number
@@ -209,7 +209,7 @@ class _Reader:
         try:
             return pack_elements(elements, dtype)
         except (OverflowError, TypeError, ValueError) as error:
-            raise self._error(position, f"`data` holds elements that are not {dtype}") from error
+            raise self._error(position, f"`data` contains elements that are not {dtype}") from error
 
     def _elements(self, value: str, position: int) -> list[Any]:
         plain = value.rstrip("] \n").rstrip(",") + "]"
@@ -251,6 +251,6 @@ def _line_of(text: str, position: int) -> int:
 
 def _error(file: str, line: int, problem: str) -> SourceError:
     return SourceError(
-        f"`{file}`, line {line}: {problem}. A metadata file holds one class for each tensor, with "
-        "literals only; correct the file or leave the sample out."
+        f"`{file}`, line {line}: {problem}. A metadata file contains one class of literals per "
+        "tensor. Correct the file or skip the sample."
     )

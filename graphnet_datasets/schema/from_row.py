@@ -311,7 +311,7 @@ def _outputs_from_row(row: dict[str, Any]) -> Arg:
     except StopIteration:
         raise SchemaError("`outputs` has more holes than operands") from None
     if len(arguments) != 1 or next(operands, None) is not None:
-        raise SchemaError("`outputs` is not one structure filled with all its operands")
+        raise SchemaError("`outputs` does not have one structure with all its operands")
     return arguments[0]
 
 

@@ -15,7 +15,7 @@ from . import intervals
 from .comparison import Basis, Comparison
 from .conditions import different_between
 from .intervals import NORMAL_QUANTILE
-from .records import Floats, Records, is_counted, is_told, make_records
+from .records import Floats, Records, is_counted, is_decidable, make_records
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
 from .scoring import score_records
 from .variants import TOLERANCE, TOLERANCES, check_parameters, find_variant
@@ -156,7 +156,7 @@ def _outcomes(records: list[Records], tolerance: int) -> _Outcomes:
     return _Outcomes(
         (is_ended[0], is_ended[1]),
         (is_correct[0], is_correct[1]),
-        (is_ended[0] | is_ended[1]) & ~is_told(vacuous_from, eager_t, tolerance),
+        (is_ended[0] | is_ended[1]) & ~is_decidable(vacuous_from, eager_t, tolerance),
     )
 
 

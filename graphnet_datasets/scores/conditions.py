@@ -79,10 +79,10 @@ def different_between(first: pa.Table, second: pa.Table) -> dict[str, tuple[str,
     differences = {}
     for name in dict.fromkeys((*conditions[0], *conditions[1])):
         values = [condition.get(name, {}) for condition in conditions]
-        is_told_by_both = all(values) or (
+        is_known_in_both = all(values) or (
             "." in name and all(name.partition(".")[0] in names for names in roots)
         )
-        if is_told_by_both and values[0].keys() != values[1].keys():
+        if is_known_in_both and values[0].keys() != values[1].keys():
             differences[name] = (say_values(values[0]), say_values(values[1]))
     return differences
 

@@ -43,8 +43,8 @@ def log_contributions(
     chosen = find_variant(variant)
     if chosen.leaves_out_undecidable:
         raise ScoreError(
-            f"The variant `{variant}` counts other samples at each t, so that no sample has one "
-            "contribution. Choose `report` or one of upstream's."
+            f"The variant `{variant}` counts different samples at each t, so contributions are not "
+            "defined. Choose `report` or one of upstream's."
         )
     p = chosen.default_p if p is None else p
     check_parameters(p, b)

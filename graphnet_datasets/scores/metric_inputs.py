@@ -163,8 +163,8 @@ def _status(index: int, prediction: Mapping[str, Any]) -> str:
     status, code = prediction.get("status"), prediction.get("error_code")
     if code not in (None, *_STATUS_OF_CODE):
         raise ScoreError(
-            f"Prediction {index} has the error code {code}; there are 1 (accuracy), 2 (runtime) "
-            "and 3 (compilation), or none."
+            f"Prediction {index} has the error code {code}; expected 1 (accuracy), 2 "
+            "(runtime), 3 (compilation) or None."
         )
     if status is None:
         return _STATUS_OF_CODE[code] if code else Status.OK

@@ -74,30 +74,30 @@ class Records:
         """Return which samples pass at t, or just below the t at which zeros pass.
 
         If zeros pass at `t`, a sample must pass below the t at which they start to pass. Samples
-        that t does not decide (`is_told_at`) are not right.
+        that t does not decide (`is_decidable_at`) are not right.
         """
         limit = np.fmin(self.vacuous_from, np.inf)
         is_vacuous = limit <= t
         passes = (self.code == 0) & (self.min_t <= t)
         passes &= ~(is_vacuous & (self.min_t >= limit - 1e-8))
-        return passes & self.is_told_at(t)
+        return passes & self.is_decidable_at(t)
 
-    def is_told_at(self, t: float) -> npt.NDArray[np.bool_]:
+    def is_decidable_at(self, t: float) -> npt.NDArray[np.bool_]:
         """Return which samples are decided at t, or just below the t at which zeros pass.
 
         A sample is undecided if eager itself would fail there or zeros pass at every t.
         """
-        return is_told(self.vacuous_from, self.eager_t, t)
+        return is_decidable(self.vacuous_from, self.eager_t, t)
 
     def is_undecidable(self, t: Floats | Integers) -> npt.NDArray[np.bool_]:
         """Return, for each t, which samples ended well but are not decided by passing at t."""
         return (self.code == 0) & (self.is_vacuous(t) | (t[:, None] < self.eager_t))
 
 
-def is_told(vacuous_from: Floats, eager_t: Floats, t: float) -> npt.NDArray[np.bool_]:
+def is_decidable(vacuous_from: Floats, eager_t: Floats, t: float) -> npt.NDArray[np.bool_]:
     """Return which samples are decided at t, or just below the t at which zeros pass (`Records`).
 
-    >>> is_told(np.array([9.0, -np.inf, -4.0, -4.0]), np.array([-2.0, -7.0, -5.0, -4.0]), -3.0)
+    >>> is_decidable(np.array([9.0, -np.inf, -4.0, -4.0]), np.array([-2.0, -7.0, -5.0, -4.0]), -3.0)
     array([False, False,  True, False])
     """
     limit = np.fmin(vacuous_from, np.inf)
@@ -206,27 +206,27 @@ def _vacuous_from(table: pa.Table) -> Floats:
     distribution; such samples are decided at every t.
     """
     null_t = _floats(table, "null_t")
-    null_t = np.where((null_t == np.inf) & ~_is_told(table, null_t), -np.inf, null_t)
+    null_t = np.where((null_t == np.inf) & ~_is_certain(table, null_t), -np.inf, null_t)
     return np.fmin(null_t, _floats(table, "stale_t"))
 
 
 def known_null_t(table: pa.Table) -> list[float | None]:
     """Return each record's `null_t`; None if unknown or infinite because outputs must be equal."""
     null_t = _floats(table, "null_t")
-    is_known = ~np.isnan(null_t) & ~_is_told(table, null_t)
+    is_known = ~np.isnan(null_t) & ~_is_certain(table, null_t)
     return [
         float(value) if is_value_known else None
         for value, is_value_known in zip(null_t, is_known, strict=True)
     ]
 
 
-def _is_told(table: pa.Table, null_t: Floats) -> npt.NDArray[np.bool_]:
+def _is_certain(table: pa.Table, null_t: Floats) -> npt.NDArray[np.bool_]:
     """Return where `null_t` is infinite because some output is not passed by any control."""
-    is_told = np.zeros(len(null_t), dtype=bool)
+    is_certain = np.zeros(len(null_t), dtype=bool)
     indices = np.flatnonzero(null_t == np.inf)
     outputs = table["outputs"].take(pa.array(indices)).to_pylist()
-    is_told[indices] = [any(map(_is_decided_at_all, rows or ())) for rows in outputs]
-    return is_told
+    is_certain[indices] = [any(map(_is_decided_at_all, rows or ())) for rows in outputs]
+    return is_certain
 
 
 def _is_decided_at_all(output: dict[str, Any]) -> bool:

@@ -121,8 +121,8 @@ def _right_samples(table: pa.Table) -> dict[str, bool]:
     variant = find_variant("report")
     counted = table.filter(pa.array(is_counted(table, variant)))
     records = make_records(table, variant)
-    is_right, is_told = records.is_right_at(TOLERANCE), records.is_told_at(TOLERANCE)
-    is_decided = is_told | (records.code != 0)
+    is_right, is_decidable = records.is_right_at(TOLERANCE), records.is_decidable_at(TOLERANCE)
+    is_decided = is_decidable | (records.code != 0)
     verdicts = zip(
         counted["sample_id"].to_pylist(), is_right.tolist(), is_decided.tolist(), strict=True
     )

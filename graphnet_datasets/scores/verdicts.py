@@ -87,7 +87,7 @@ def verdicts(table: pa.Table, variant: Variant) -> list[Verdict]:
     is_right, is_decided = (np.zeros(table.num_rows, dtype=bool) for _ in range(2))
     records = make_records(table, variant)
     is_right[in_score] = records.is_right_at(TOLERANCE)
-    is_decided[in_score] = records.is_told_at(TOLERANCE)
+    is_decided[in_score] = records.is_decidable_at(TOLERANCE)
     speedup = _floats(table, "speedup")
     low, high = (_floats(table, name) for name in ("speedup_low", "speedup_high"))
     low = np.where(np.isnan(low), speedup, low)

@@ -90,7 +90,7 @@ def require_rows(
 def no_match(
     samples: Any, filters: Filters, *, dataset: str | os.PathLike[str] = "graphnet"
 ) -> DatasetNotFoundError:
-    """Return the error for a selection without samples, with the nearest one that has some."""
+    """Return the error for an empty selection; it names the nearest filters that keep samples."""
     items = samples if isinstance(samples, list | tuple) else [samples]
     names = [str(item) for item in items if isinstance(item, str | os.PathLike)]
     listed = ", ".join(f"`{name}`" for name in names[:5]) or "the dataset"

@@ -116,7 +116,7 @@ _Members = tuple[list[npt.NDArray[np.int64]], int]
 
 
 class _Incidence:
-    """The things of each row as indices. Things are kept as digests, since shapes are large."""
+    """The covered items of each row as indices. Items are stored as digests to save memory."""
 
     def __init__(self) -> None:
         self.members: list[npt.NDArray[np.int64]] = []

@@ -170,8 +170,8 @@ def _matrix(
     common = set.intersection(*(set(ids) for ids, _ in logs_by_arm.values()))
     if not common:
         raise ScoreError(
-            f"No sample counts for each of {', '.join(logs_by_arm)}. Run the same samples under "
-            "all compilers, or choose one with a filter."
+            f"No sample has a counted record for each of {', '.join(logs_by_arm)}. Run the same "
+            "samples under all compilers, or select one compiler with a filter."
         )
     ids = sorted(common)
     rows = len(SCORED_T)

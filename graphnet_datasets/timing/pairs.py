@@ -250,7 +250,7 @@ def _measure(run: Calls, settings: TimingSettings) -> StoppedBy:
 
 
 def _orders(seed: int) -> Iterator[bool]:
-    """Yield whether the candidate runs first, in two of every four pairs."""
+    """Yield whether the candidate runs first: in two random pairs of every four."""
     draws = random.Random(seed)  # noqa: S311 - an order of calls is no secret
     while True:
         four = [True, True, False, False]

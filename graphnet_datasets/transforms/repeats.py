@@ -259,7 +259,7 @@ class _Choice:
             yield from self._repeats(length)
 
     def _blocks(self) -> Iterator[Repeat]:
-        """Yield directly repeated sequences, ordered by the operators they cover in such runs."""
+        """Yield sequences that repeat back to back, by the number of operators they cover."""
         windows = self.windows
         candidates: list[tuple[int, int, int, Array]] = []
         for length in self.lengths:

@@ -109,7 +109,7 @@ class Validation:
         for result in self.results:
             if result.check == check:
                 return result
-        raise KeyError(f"The check `{check}` was not made on `{self.sample_id}`.")
+        raise KeyError(f"The check `{check}` was not run on `{self.sample_id}`.")
 
     def to_json(self) -> str:
         """Return the results as one JSON object."""

@@ -70,8 +70,8 @@ def _where_it_fails(sample: Sample) -> str:
         if isinstance(result, Exception):
             target = sample.ops[position].target
             raise Failed(
-                f"Op {position} (`{target}`) fails on a CPU, and the text that the sample came "
-                "from makes the same call and fails there as well; it may run on a GPU: "
+                f"Op {position} (`{target}`) fails on a CPU, and so does the same call in the "
+                "source text of the sample; it may run on a GPU: "
                 f"{_last_line(result)}"
             )
         return result

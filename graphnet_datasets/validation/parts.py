@@ -78,5 +78,5 @@ def check_parts(sample: Sample, runner: Runner) -> str:
         values.update(zip(part.gives, results, strict=True))
     for place, (value, whole) in enumerate(zip(returned, expected, strict=True)):
         if not runner.is_same(values[value], whole):
-            raise Failed(f"Cut into {len(parts)} parts it gives other bits in output {place}.")
+            raise Failed(f"Cut into {len(parts)} parts it changes the bits of output {place}.")
     return f"Cut into {len(parts)} parts."

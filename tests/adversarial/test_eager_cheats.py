@@ -157,7 +157,7 @@ def test_a_graph_without_anything_to_vary_is_not_timed(trial: Trial) -> None:
     record = trial("eager", STORED_SUM)
     assert (record["status"], record["reason"]) == ("baseline_failed", "nothing_varies")
     assert record["speedup"] is None
-    assert record["error_message"].startswith("Eager gives the same outputs for all inputs")
+    assert record["error_message"].startswith("Eager returns the same outputs for all inputs")
 
 
 def test_weights_that_are_inputs_vary_too() -> None:

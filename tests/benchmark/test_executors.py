@@ -92,7 +92,7 @@ def test_the_gpu_itself_is_locked_whatever_its_index(
         ("cuda:x", "`cuda:x` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "),
         ("cuda:0,cpu", "Of several devices each must be a GPU with its index, as in "),
         ("cuda:0,cuda:0", "A device is given twice in `cuda:0,cuda:0`."),
-        ([], "No device was given. The usual ones are `cpu` and `cuda`."),
+        ([], "No device is selected. Use for example `cpu` and `cuda`."),
     ],
 )
 def test_what_is_no_device_or_several_unlike_ones(device: str | list[str], message: str) -> None:

@@ -79,7 +79,7 @@ GOOD = {"dtype": "float32", "shape": [2], "offset": 0}
         ([3], "The worker did not describe its outputs."),
         (
             [{**GOOD, "dtype": "object"}],
-            "An output has the dtype 'object', which no sample can hold.",
+            "An output has the dtype 'object', which a sample cannot represent.",
         ),
         (
             [{**GOOD, "shape": [-1]}],

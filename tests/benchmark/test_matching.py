@@ -60,10 +60,10 @@ def test_a_compiler_for_none_of_the_samples_is_refused(
 
 
 def test_nothing_to_run_is_an_error() -> None:
-    message = "There is nothing to run: no sample was given."
+    message = "No sample was passed."
     with pytest.raises(RunError, match=f"^{re.escape(message)}"):
         match([], "inductor")
     with pytest.raises(DatasetNotFoundError, match=r"`--max-ops 0`\. Without `--max-ops 0`, 3 "):
         match(BOTH, "eager", max_ops=0)
-    with pytest.raises(RunError, match=r"no compiler was given\.$"):
+    with pytest.raises(RunError, match=r"No compiler was passed\. Pass at least one name\.$"):
         match(BOTH)

@@ -159,7 +159,8 @@ def test_other_columns_are_refused(tmp_path: Path) -> None:
     [
         (
             {"speed": 1},
-            "A run record has other columns than the `runs` table: `speed` missing or unknown. "
+            "A run record does not match the columns of the `runs` table: `speed` missing or "
+            "unknown. "
             "Start from `schema.empty_run()`.",
         ),
         ({"num_ops": "many"}, "A run record does not fit the `runs` table: "),

@@ -138,27 +138,27 @@ def test_outputs_that_an_earlier_call_did_not_keep_are_made(tmp_path: Path) -> N
         (
             (LINEAR, "eager"),
             {"seed": 1},
-            "The run of `test/linear` in `{path}` was made with seed = 0, but this one has 1. Run "
-            "with the same `seed`, or make the stored runs again.",
+            "The run of `test/linear` in `{path}` was made with seed = 0, but this run has 1. Run "
+            "with the same `seed`, or create the stored runs again.",
         ),
         (
             (LINEAR, "eager"),
             {"input_mode": "probe"},
-            "The run of `test/linear` in `{path}` was made with input_mode = replay, but this one "
-            "has probe. Run with the same `input_mode`, or make the stored runs again.",
+            "The run of `test/linear` in `{path}` was made with input_mode = replay, but this "
+            "run has probe. Run with the same `input_mode`, or create the stored runs again.",
         ),
         (
             (LINEAR, "aot_eager"),
             {},
-            "`{path}` holds runs of `test/linear` under `eager`, but none under `aot_eager`. "
-            "Compare one of those with `--compiler`, or make runs of `aot_eager` with "
+            "`{path}` contains runs of `test/linear` under `eager`, but none under `aot_eager`. "
+            "Select one of them with `--compiler`, or create runs of `aot_eager` with "
             "`--reference {path}`.",
         ),
         (
             (OTHER, "eager"),
             {},
-            "`{path}` holds no run of any of the 1 samples and compilers that were asked for. Name "
-            "samples that it has, or make runs of these with `graphnet run … --reference {path}`.",
+            "`{path}` contains none of the 1 requested runs. Choose samples that it contains, or "
+            "create the runs with `graphnet run … --reference {path}`.",
         ),
         (
             (
@@ -174,9 +174,9 @@ def test_outputs_that_an_earlier_call_did_not_keep_are_made(tmp_path: Path) -> N
                 "eager",
             ),
             {},
-            "The sample `test/linear` is not the one that the runs in `{path}` are of: its graph, "
-            "its statistics or its stored data differ. Take the dataset in the version of those "
-            "runs, or make them again.",
+            "The sample `test/linear` differs from the sample of the runs in `{path}`: its graph, "
+            "statistics or stored data have changed. Use the version of the dataset of those runs, "
+            "or create the reference again.",
         ),
     ],
 )

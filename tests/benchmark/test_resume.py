@@ -24,7 +24,7 @@ SAMPLES = [make_sample(f"relu{index}", *LINEAR.ops, inputs=LINEAR.inputs) for in
 
 
 def start(command: list[str], out: Path) -> subprocess.Popen[str]:
-    """Start a run in a process of its own and wait until two of its records are there."""
+    """Start a run in a separate process and wait until two of its records are there."""
     process = subprocess.Popen(
         [sys.executable, "-m", "graphnet_datasets", *command],
         cwd=ROOT,

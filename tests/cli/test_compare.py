@@ -47,7 +47,7 @@ def test_two_compilers_of_one_run_set(tmp_path: Path) -> None:
     result = invoke("compare", runs, runs)
     assert result.exit_code == 1
     assert result.stderr == (
-        f"Error: `{runs}` holds runs of `inductor`, `torchscript`. Choose one with "
+        f"Error: `{runs}` contains runs of `inductor`, `torchscript`. Choose one with "
         "`--compiler-a`.\n"
     )
     result = invoke(

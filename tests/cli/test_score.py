@@ -167,7 +167,7 @@ def test_two_compilers_give_two_tables_and_no_json(two_arms: Path) -> None:
     result = invoke("score", two_arms, "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        f"Error: `{two_arms}` holds runs of `inductor`, `torchscript`, and `--json` prints the "
+        f"Error: `{two_arms}` contains runs of `inductor`, `torchscript`, and `--json` prints the "
         "scores of one. Choose it with `--compiler`.\n"
     )
     chosen = json.loads(invoke("score", two_arms, "--json", "--compiler", "torchscript").stdout)
@@ -177,7 +177,7 @@ def test_two_compilers_give_two_tables_and_no_json(two_arms: Path) -> None:
 def test_an_unknown_compiler_is_an_error(runs: Path) -> None:
     result = invoke("score", runs, "--compiler", "tvm")
     assert result.exit_code == 1
-    assert result.stderr == f"Error: `{runs}` holds no runs of `tvm`, only of `inductor`.\n"
+    assert result.stderr == f"Error: `{runs}` contains no runs of `tvm`, only of `inductor`.\n"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_no_runs_at_all_is_an_error(tmp_path: Path) -> None:
     assert invoke("score", tmp_path / "none").exit_code == 1
     result = invoke("score", write(tmp_path / "empty.parquet", []))
     assert result.stderr == (
-        f"Error: `{tmp_path / 'empty.parquet'}` holds no run records. Make some with "
+        f"Error: `{tmp_path / 'empty.parquet'}` contains no run records. Create some with "
         "`graphnet run`.\n"
     )
 

@@ -70,7 +70,7 @@ def test_infer_prints_ranges_and_shapes(file: str) -> None:
     [
         (["--shape", "A=4,5"], "The sizes of `B` are missing. Pass --shape B=K,N with numbers."),
         (["--shape", "A=4,5", "--shape", "B=4,5"], "is 4, but must be `K`, which is 5"),
-        (["--shape", "A=4,x", "--shape", "B=4,5"], "holds something that is not an integer"),
+        (["--shape", "A=4,x", "--shape", "B=4,5"], "contains a value that is not an integer"),
         (["--shape", "A"], "`A` is not written as NAME=VALUE."),
         (["--entry", "nn"], "There is no definition `nn`; choose from mm."),
     ],

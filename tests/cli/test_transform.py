@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "Nothing to make of the samples was named. Give one of the options `--symbolise`, "),
+        ([], "No transform was selected. Pass one or more of `--symbolise`, "),
         (["--cast", "int8"], "`dtype` of the transform `cast` is 'int8'. Choose one of bfloat16"),
         (["--autocast", "float64"], "`dtype` of the transform `autocast` is 'float64'."),
         (["--parts", "cv"], "`config` of the transform `parts` is 'cv'. Choose one of sole_op"),

@@ -84,7 +84,7 @@ def test_what_a_module_holds_is_named_by_it() -> None:
 @pytest.mark.parametrize(
     ("factory", "message"),
     [
-        (lambda module, example_inputs: module, "The compiler is a lambda, which has no source"),
+        (lambda module, example_inputs: module, "The compiler is a lambda, whose source cannot"),
         (3, "The compiler is int `3`, but it must be a name, a function"),
         (int, "The compiler is type `<class 'int'>`, but it must be a name, a function"),
     ],
@@ -107,7 +107,7 @@ def test_a_value_without_source_is_refused() -> None:
 def test_a_function_without_source_is_refused() -> None:
     scope: dict[str, Any] = {"__name__": "__main__"}
     exec("def mine(module, example_inputs): return module", scope)  # noqa: S102 - own text
-    with pytest.raises(CompilerError, match=r"The source of `mine` cannot be read, so that it ca"):
+    with pytest.raises(CompilerError, match=r"The source of `mine` cannot be read, so it ca"):
         compiler_of_object(scope["mine"])
 
 

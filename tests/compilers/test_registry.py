@@ -146,8 +146,8 @@ def test_an_interactive_definition_is_refused() -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert found.stderr.strip().endswith(
-        "The compiler `mine` was defined interactively, so that the processes that run it cannot "
-        "find it. Write it into a file and import it from there."
+        "The compiler `mine` was defined interactively, so worker processes cannot import it. "
+        "Write it into a file and import it from there."
     )
 
 

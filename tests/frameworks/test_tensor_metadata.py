@@ -20,8 +20,8 @@ from graphnet_datasets.frameworks.tensor_metadata import (
 from graphnet_datasets.sample import Statistics
 
 GRAMMAR = (
-    ". A metadata file holds one class for each tensor, with literals only; correct the file or "
-    "leave the sample out."
+    ". A metadata file contains one class of literals per tensor. Correct the file or skip the "
+    "sample."
 )
 HEAD = 'class Program_weight_tensor_meta_x:\n    name = "x"\n    dtype = "torch.float32"\n'
 
@@ -106,10 +106,11 @@ def test_float_elements_are_exact(elements: list[float]) -> None:
          "numbers"),
         ("    shape = [9**9]\n", 4, "`shape` is `[9**9]`, not a list of integers"),
         ("    shape = [-1]\n", 4, "`shape` is `[-1]`, not a list of integers"),
-        ("    shape = [1]\n    mean = open('x')\n", 5, "`mean` is `open('x')` where a number is "
-         "expected"),
-        ("    shape = [1]\n    device = cpu\n", 5, "`device` is `cpu` where plain text is "
-         "expected"),
+        (
+            "    shape = [1]\n    mean = open('x')\n", 5,
+            "`mean` is `open('x')`, but a number is expected",
+        ),
+        ("    shape = [1]\n    device = cpu\n", 5, "`device` is `cpu`, but plain text is expected"),
         ("    shape = [1]\n    grad = 1\n", 5, "the attribute `grad` is unknown or repeated"),
         ("    shape = [1]\n    shape = [1]\n", 5, "the attribute `shape` is unknown or repeated"),
         ("    mean = 0.0\n", 1, "the class `Program_weight_tensor_meta_x` has no `shape`"),
@@ -132,12 +133,12 @@ def test_anything_else_is_refused_with_its_line(lines: str, line: int, problem: 
         ('    name = "x"\n', "line 1: the attribute `name` is outside a class"),
         (HEAD.replace("float32", "float7") + "    shape = [1]\n", "line 3: `float7` is not a known "
          "dtype"),
-        (HEAD.replace("float32", "int32") + "    shape = [1]\n    data = [0.5]\n", "line 5: `data` "
-         "holds elements that are not int32"),
-        (HEAD.replace("float32", "uint8") + "    shape = [1]\n    data = [256]\n", "line 5: `data` "
-         "holds elements that are not uint8"),
+        (HEAD.replace("float32", "int32") + "    shape = [1]\n    data = [0.5]\n",
+         "line 5: `data` contains elements that are not int32"),
+        (HEAD.replace("float32", "uint8") + "    shape = [1]\n    data = [256]\n",
+         "line 5: `data` contains elements that are not uint8"),
         (HEAD.replace("float32", "complex64") + "    shape = [1]\n    data = [1]\n", "line 5: "
-         "`data` holds elements that are not complex64"),
+         "`data` contains elements that are not complex64"),
     ],
 )  # fmt: skip
 def test_other_text_is_refused_with_its_line(text: str, problem: str) -> None:

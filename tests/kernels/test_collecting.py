@@ -1,4 +1,4 @@
-"""Kernels that compilers generate, collected in processes of their own."""
+"""Kernels that compilers generate, collected in separate processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs operators on expanded operands under a memory limit, each in a process of its own."""
+"""Runs operators on expanded operands under a memory limit, each in a separate process."""
 
 from __future__ import annotations
 

@@ -44,10 +44,10 @@ def test_an_operator_that_trusts_its_operands_is_refused(name: str) -> None:
     with pytest.raises(UncheckedOperatorError) as caught:
         materialize(sample)
     assert str(caught.value) == (
-        f"Op 0 (`{name}`) of `example/hostile` is not one of the checked operators: with wrong "
-        "operands it could corrupt the memory of this process. Pass "
+        f"Op 0 (`{name}`) of `example/hostile` is not one of the checked operators: invalid "
+        "operands could corrupt the memory of this process. Pass "
         "`allow_unchecked_operators=True` if you trust the sample, or leave it to `graphnet run` "
-        "and `graphnet validate`, which run samples in processes of their own."
+        "and `graphnet validate`, which run samples in separate processes."
     )
 
 

@@ -219,7 +219,7 @@ def damaged(path: str, value: Any) -> dict[str, Any]:
         (
             "outputs.structure",
             '[{"tuple":[{}]},1]',
-            "In row `a/b`: `outputs` is not one structure filled with all its operands.",
+            "In row `a/b`: `outputs` does not have one structure with all its operands.",
         ),
         (
             "provenance.faults",

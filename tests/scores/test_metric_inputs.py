@@ -93,8 +93,8 @@ def test_an_unknown_error_code_is_refused() -> None:
     with pytest.raises(ScoreError) as error:
         from_metric_inputs([{"error_code": 9}], [{}])
     assert str(error.value) == (
-        "Prediction 0 has the error code 9; there are 1 (accuracy), 2 (runtime) and 3 "
-        "(compilation), or none."
+        "Prediction 0 has the error code 9; expected 1 (accuracy), 2 (runtime), 3 "
+        "(compilation) or None."
     )
 
 

@@ -67,7 +67,7 @@ def test_a_score_is_the_geometric_mean_of_contributions(
 
 
 def test_the_variant_that_leaves_samples_out_has_no_contributions() -> None:
-    with pytest.raises(ScoreError, match="counts other samples at each t"):
+    with pytest.raises(ScoreError, match="counts different samples at each t"):
         log_contributions([run("a/b", "one", 2.0)], variant="decidable")
 
 
@@ -117,7 +117,11 @@ def test_herding_comes_nearer_the_more_it_takes() -> None:
     ("rows", "count", "sentence"),
     [
         ([], 5, "There are no run records"),
-        ([run("a/x", "one", 2.0), run("b/x", "other", 2.0)], 5, "No sample counts for each of"),
+        (
+            [run("a/x", "one", 2.0), run("b/x", "other", 2.0)],
+            5,
+            "No sample has a counted record for each of",
+        ),
         ([run("a/x", "one", 2.0)], 0, "`count` must be at least 1, got 0"),
     ],
 )

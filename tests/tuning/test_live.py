@@ -1,4 +1,4 @@
-"""A real graph cut into tasks, its candidates drawn and measured in processes of their own."""
+"""A real graph cut into tasks, its candidates drawn and measured in separate processes."""
 
 from __future__ import annotations
 

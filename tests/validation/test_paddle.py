@@ -132,5 +132,5 @@ def test_parts_that_give_other_bits_fail(monkeypatch: pytest.MonkeyPatch) -> Non
     terms = Terms(2**30, trust_remote_code=False)
     assert decomposable(PADDLE_MIXED, terms) == "Cut into 4 parts."
     monkeypatch.setattr(parts, "decompose", decompose_wrongly)
-    with pytest.raises(Failed, match=r"Cut into \d parts it gives other bits in output 0\."):
+    with pytest.raises(Failed, match=r"Cut into \d parts it changes the bits of output 0\."):
         decomposable(PADDLE_MIXED, terms)

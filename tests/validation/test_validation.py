@@ -238,5 +238,5 @@ def test_a_validation_is_one_json_object() -> None:
             }
         ],
     }
-    with pytest.raises(KeyError, match=r"The check `serializable` was not made on `test/a`\."):
+    with pytest.raises(KeyError, match=r"The check `serializable` was not run on `test/a`\."):
         Validation("test/a", ())["serializable"]

@@ -1,4 +1,4 @@
-"""Keys of sorts and searches, used to tell valid orders of tied elements from wrong ones."""
+"""Keys of sorts and searches, which distinguish valid orders of tied elements from invalid ones."""
 
 from __future__ import annotations
 

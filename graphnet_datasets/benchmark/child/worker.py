@@ -114,8 +114,8 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     workload.note_writes()
     if not workload.note_variation():
         raise NothingVariesError(
-            "Eager gives the same outputs for all inputs, so a stored answer would be right, and "
-            "a time would say nothing."
+            "Eager returns the same outputs for all inputs, so a stored output would be right, "
+            "and times would be meaningless."
         )
     baseline = Arm(workload, workload.module)
     # Bound before the candidate is imported, since a candidate could replace their parts.

@@ -252,7 +252,7 @@ def parse_devices(device: str | Sequence[str]) -> tuple[str, ...]:
                 "`cuda:0,cuda:1`."
             )
     if not devices:
-        raise RunError("No device was given. The usual ones are `cpu` and `cuda`.")
+        raise RunError("No device is selected. Use for example `cpu` and `cuda`.")
     if len(devices) > 1 and any(":" not in name for name in devices):
         raise RunError(
             "Of several devices each must be a GPU with its index, as in `cuda:0,cuda:1`; a "
@@ -270,8 +270,8 @@ def _common_environment(devices: Sequence[str]) -> dict[str, Any]:
         if environment_id(other) != environment_id(environment):
             raise RunError(
                 f"The devices `{devices[0]}` and `{device}` differ ({environment['gpu']} and "
-                f"{other['gpu']}), so that their times do not belong in one run. Run them one "
-                "after another, each with an `out` of its own."
+                f"{other['gpu']}), so their times cannot be compared. Run them one "
+                "after another, each with a separate `out`."
             )
     return environment
 

@@ -78,13 +78,13 @@ def unpack_results(data: Any, expected: Mapping[str, str]) -> list[Result]:
         with pa.ipc.open_stream(data) as reader:
             table = reader.read_all()
         if table.schema.names != _RESULT_SCHEMA.names:
-            raise TypeError("The columns are not those of run records")
+            raise TypeError("The columns differ from those of run records")
         rows = table.cast(_RESULT_SCHEMA.with_metadata(table.schema.metadata)).to_pylist()
     except (pa.ArrowException, TypeError, ValueError, OSError) as error:
         raise RunError(f"A worker did not answer with run records ({error}).") from error
     sample_ids = {row["run_id"]: row["sample_id"] for row in rows}
     if not rows or len(sample_ids) != len(rows) or not sample_ids.items() <= dict(expected).items():
-        raise RunError("A worker answered with the records of other runs than it was given.")
+        raise RunError("A worker returned records of other runs.")
     return [Result(log=row.pop("log"), outputs=row.pop("outputs_file"), record=row) for row in rows]
 
 

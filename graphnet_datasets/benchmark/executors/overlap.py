@@ -8,7 +8,7 @@ through all of its processes. A gate coordinates the lanes:
 - A worker waits before a timed section until it receives permission.
 - Before it receives permission, everything that the other lanes have started is stopped
   (SIGSTOP), and this process finishes its work for them. They continue after the section.
-- The clocks of the other lanes stand still meanwhile, so the section counts neither towards time
+- The clocks of the other lanes are paused meanwhile, so the section counts neither towards time
   limits nor towards compile and load times.
 
 On a GPU, calls are timed by the GPU's clock, so other processors may work meanwhile. Only lanes

@@ -215,7 +215,7 @@ class RayExecutor:
         if not started:
             raise RunError(
                 f"None of the {len(places)} devices of the cluster was free within "
-                f"{START_TIMEOUT_S:g} s. See `ray status` for what holds them."
+                f"{START_TIMEOUT_S:g} s. `ray status` shows their jobs."
             )
         groups: dict[str, list[_Worker]] = {}
         for worker in started:
@@ -225,8 +225,8 @@ class RayExecutor:
             reference = largest[0].environment
             odd = sorted(k for k, v in group[0].environment.items() if v != reference.get(k))
             _log.warning(
-                "Nodes %s are left out: they differ from %s in %s, and times of unlike machines "
-                "do not belong in one run.",
+                "Nodes %s are left out: they differ from %s in %s, and times of different "
+                "machines cannot be compared.",
                 ", ".join(sorted({worker.place.address for worker in group})),
                 ", ".join(sorted({worker.place.address for worker in largest})),
                 ", ".join(odd),

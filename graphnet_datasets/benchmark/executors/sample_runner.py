@@ -450,7 +450,7 @@ class SampleRunner:
     def _server(self, framework: str, role: str = "") -> ForkServer:
         """Return the server of a framework; there is one for each role at a time."""
         if self._is_closed:  # closed by another thread, which ended the current job
-            raise RunError("The runner is closed. Make another one for more runs.")
+            raise RunError("The runner is closed. Create another runner.")
         if framework + role not in self._servers:
             library = framework_named(framework)
             if not library.is_installed:

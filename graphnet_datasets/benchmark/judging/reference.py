@@ -154,15 +154,15 @@ def check_reference(
             run = stored.outputs.load(row["run_id"])[0]
             if run.get("sample_digest") != sample_digest(job.sample):
                 raise RunError(
-                    f"The sample `{job.sample.id}` is not the one that the runs in `{path}` are "
-                    "of: its graph, its statistics or its stored data differ. Take the dataset in "
-                    "the version of those runs, or make them again."
+                    f"The sample `{job.sample.id}` differs from the sample of the runs in "
+                    f"`{path}`: "
+                    "its graph, statistics or stored data have changed. Use the version of the "
+                    "dataset of those runs, or create the reference again."
                 )
     if not num_found:
         raise RunError(
-            f"`{path}` holds no run of any of the {num_jobs} samples and compilers that were "
-            "asked for. Name samples that it has, or make runs of these with "
-            f"`graphnet run … --reference {path}`."
+            f"`{path}` contains none of the {num_jobs} requested runs. Choose samples that it "
+            f"contains, or create the runs with `graphnet run … --reference {path}`."
         )
 
 
@@ -255,8 +255,8 @@ class _Stored:
         if compiler not in by_compiler:
             others = ", ".join(f"`{name}`" for name in sorted(by_compiler))
             raise RunError(
-                f"`{self._path}` holds runs of `{sample_id}` under {others}, but none under "
-                f"`{compiler}`. Compare one of those with `--compiler`, or make runs of "
+                f"`{self._path}` contains runs of `{sample_id}` under {others}, but none under "
+                f"`{compiler}`. Select one of them with `--compiler`, or create runs of "
                 f"`{compiler}` with `--reference {self._path}`."
             )
         rows = by_compiler[compiler]
@@ -266,8 +266,8 @@ class _Stored:
         name = next(name for name in wanted if rows[-1][name] != wanted[name])
         raise RunError(
             f"The run of `{sample_id}` in `{self._path}` was made with {name} = "
-            f"{rows[-1][name]}, but this one has {wanted[name]}. Run with the same `{name}`, or "
-            f"make the stored runs again."
+            f"{rows[-1][name]}, but this run has {wanted[name]}. Run with the same `{name}`, or "
+            "create the stored runs again."
         )
 
 
@@ -282,8 +282,8 @@ def _compare_outputs(
     run_now, actual = outputs.load(row["run_id"])
     if run_before.get("sample_digest") != run_now.get("sample_digest"):
         raise RunError(
-            f"The two runs of `{row['sample_id']}` are of different graphs of this name. Take the "
-            "dataset in the same version for both."
+            f"The two runs of `{row['sample_id']}` have different graphs with this name. Use the "
+            "same version of the dataset for both."
         )
     reason, _ = find_mismatch(expected, actual)
     if reason is not Reason.NONE:

@@ -24,7 +24,7 @@ _MAX_CHANGES = 100
 _PLACES = re.compile(
     r"[^\s'\"(<]*/(?:site|dist)-packages/|" + re.escape(f"{Path(__file__).parents[3]}/")
 )
-"""Where packages lie, and where this one does."""
+"""The directories of packages and of this package."""
 
 
 def read_times(value: Any) -> list[float] | None:

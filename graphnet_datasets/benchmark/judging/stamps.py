@@ -114,8 +114,7 @@ def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
             begun = None
         else:
             raise TimesError(
-                f"The stamp `{stamp.label[:40]}` of a call came at a time when the worker sends "
-                "none.",
+                f"The stamp `{stamp.label[:40]}` of a call arrived outside the timed calls.",
                 is_forged=True,
             )
     if begun is not None:

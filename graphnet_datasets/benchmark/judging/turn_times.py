@@ -129,7 +129,9 @@ def _blocks(
     calls = read_calls(outcome.stamps)
     names = [name for name, _ in calls["run"]]
     if names != [f"{arm} {place}" for place in range(len(reported))]:
-        raise TimesError("The kernel saw other calls than the worker reported.", is_forged=True)
+        raise TimesError(
+            "The kernel recorded different calls than the worker reported.", is_forged=True
+        )
     first, noted = ([elapsed_ms for _, elapsed_ms in calls[phase]] for phase in ("baseline", "run"))
     overhead = overhead_ms(first, messages, noted, reported, clock)
     kernel_ms = [max(elapsed_ms - overhead, 1e-6) for elapsed_ms in noted]

@@ -31,7 +31,7 @@ OVERRIDDEN = frozenset(
     {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS",
      "PYTORCH_NVML_BASED_CUDA_CHECK", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}
 )  # fmt: skip
-"""Variables that processes of samples are given other values of, whatever they were before."""
+"""Variables that are overridden in the processes of samples."""
 _NOT_FLAGS = re.compile(
     r"CACHE|DIR|HOME|PATH|ROOT|VISIBLE_DEVICES|VERSION"
     r"|NVIDIA_(REQUIRE|DRIVER_CAPABILITIES|PRODUCT_NAME)"  # set by container images

@@ -203,7 +203,8 @@ def rows_to_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
         if row.keys() != names:
             odd = ", ".join(f"`{name}`" for name in sorted(names ^ row.keys()))
             raise SchemaError(
-                f"A run record has other columns than the `runs` table: {odd} missing or unknown. "
+                f"A run record does not match the columns of the `runs` table: {odd} missing or "
+                "unknown. "
                 "Start from `schema.empty_run()`."
             )
     try:
@@ -253,7 +254,7 @@ def _checked(table: pa.Table, where: str) -> pa.Table:
     try:
         return table.cast(RUNS_SCHEMA)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(f"{where} has a column of another type: {error}") from error
+        raise SchemaError(f"{where} has a column of the wrong type: {error}") from error
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:

@@ -72,7 +72,8 @@ def capture(
     sample = graph.sample(outputs)
     if versions != [parameter.inplace_version for parameter in graph.parameters]:
         raise CaptureError(
-            f"`{settings.name}` writes to a parameter during its call, which a sample cannot hold. "
+            f"`{settings.name}` writes to a parameter during its call, which a sample cannot "
+            "represent. "
             "Write to a buffer, or to a copy of the parameter."
         )
     check_capture(sample, graph.values, tensor_leaves(outputs), before)
@@ -221,8 +222,8 @@ def _flatten(structure: Any) -> tuple[list[paddle.Tensor], Callable[[Any], Any]]
             return type(node)(map(visit, node))
         if not isinstance(node, _SCALARS):
             raise CaptureError(
-                f"An argument of the layer is a `{type(node).__name__}`; a capture takes tensors, "
-                "numbers and text, in lists, tuples and dictionaries."
+                f"An argument of the layer is a `{type(node).__name__}`; supported are tensors, "
+                "numbers and strings, in lists, tuples and dictionaries."
             )
         return node
 

@@ -68,7 +68,7 @@ def differentiate(
         if draws_random_numbers(op):
             raise GradientError(
                 f"Operator {position} (`{op.target}`) of `{sample.id}` draws random numbers and "
-                "uses them in the same call, so that its gradient cannot be checked. Disable it "
+                "uses them in the same call, so its gradient cannot be checked. Disable it "
                 "with `eval()`.",
                 operator=op.target,
                 reason="an operator draws random numbers",

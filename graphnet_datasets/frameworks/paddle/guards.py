@@ -3,7 +3,7 @@
 Both Paddle's kernels and its shape inference rules crash the process on unexpected operands, so the
 same guards protect both. Properties of dtypes, shapes and literals are checked once per call form.
 Elements are checked on every call, but only for the few operators that depend on them. Samples that
-run in a process of their own are not guarded.
+run in a separate process are not guarded.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _run(layer: PaddleGraph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
     if len(kwargs) != len(names) or len(args) > len(names):
         raise TypeError(
-            f"The graph takes {len(names)} inputs and got {len(kwargs)}. It takes by name: "
+            f"The graph takes {len(names)} inputs, got {len(kwargs)}. Their names are "
             f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}."
         )
     if len(names) == layer.plan.num_inputs:

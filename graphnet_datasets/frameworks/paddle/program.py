@@ -70,8 +70,8 @@ class ProgramReader:
                 continue
             if name in _CONTROL_FLOW:
                 raise CaptureError(
-                    f"`{self.name}` branches on the values of tensors (`{name}`), which one graph "
-                    "cannot hold. Capture the branches as modules of their own."
+                    f"`{self.name}` branches on the values of tensors (`{name}`), which one "
+                    "graph cannot represent. Capture the branches as separate modules."
                 )
             try:
                 self._read(name, operation)
@@ -217,4 +217,4 @@ def _literal(name: str, attribute: Any) -> Arg:
         return Named("dtype", dtype) if dtype in ITEM_SIZE_BYTES else None
     if kind == "Place":
         return Named("place", "cpu") if attribute.is_cpu_place() else _EXPECTED
-    raise CaptureError(f"The attribute `{name}` is a `{kind}`, which a sample cannot hold.")
+    raise CaptureError(f"The attribute `{name}` is a `{kind}`, which a sample cannot represent.")

@@ -27,7 +27,7 @@ def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
         if not is_checked(operator):
             raise UncheckedOperatorError(
                 f"Op {position} (`{op.target}`) of `{sample.id}` is not one of the checked "
-                "operators: with wrong operands it could corrupt the memory of this process. Pass "
+                "operators: invalid operands could corrupt the memory of this process. Pass "
                 "`allow_unchecked_operators=True` if you trust the sample, or leave it to "
                 "`graphnet run` and `graphnet validate`, which run samples in processes of their "
                 "own."

@@ -221,7 +221,7 @@ class _Making:
         if len(trial.drawn) != len(traced.drawn):
             raise GradientError(
                 f"`{self.sample.id}` draws random numbers {len(trial.drawn)} times, and its traced "
-                f"gradients {len(traced.drawn)} times, so that they cannot be compared."
+                f"gradients {len(traced.drawn)} times, so they cannot be compared."
             )
         for name, drawn in traced.drawn.items():
             dtype = self._values()[name].dtype

@@ -184,8 +184,8 @@ class _Body:
         if operator.kind == "attribute":
             if not is_plain or len(args) != 1:
                 raise SampleError(
-                    f"Op {position} of `{self.sample.id}` reads `{op.target}` of something other "
-                    "than one value of the graph, which no source can express. Correct its "
+                    f"Op {position} of `{self.sample.id}` reads `{op.target}` of an argument "
+                    "that is not a single value, which source text cannot express. Correct its "
                     "arguments."
                 )
             return f"{self.print(args[0])}.{operator.last_name}"

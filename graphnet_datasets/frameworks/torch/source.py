@@ -111,7 +111,7 @@ def _find_forward(module: ast.Module, file: str) -> ast.FunctionDef:
         raise source_error(
             file,
             definition.lineno,
-            f"the class `{definition.name[:80]}` holds more than one `forward`",
+            f"the class `{definition.name[:80]}` has more than one `forward`",
         )
     forward = body[0]
     if not isinstance(forward, ast.FunctionDef) or forward.name != "forward":
@@ -151,7 +151,7 @@ def _read_arguments(forward: ast.FunctionDef, file: str) -> list[ast.arg]:
         or plain[0].arg != "self"
     ):
         raise source_error(
-            file, forward.lineno, "`forward` takes something other than `self` and plain arguments"
+            file, forward.lineno, "`forward` has parameters other than `self` and plain arguments"
         )
     return plain[1:]
 

@@ -122,7 +122,7 @@ class Block:
         """Add a statement and return the tensor that it writes.
 
         Args:
-            element: return the right side for subscripts of the output and of the reductions.
+            element: function from output and reduction subscripts to the right-hand side.
             reductions: extents of the reduction indices.
         """
         unique = self._unique_name(name)

@@ -86,7 +86,7 @@ class GraphKernels:
 
     Attributes:
         failures: reason of the fallback, by the source of the group.
-        kept: compiled groups that agree with eager, with their kernels.
+        compiled_groups: groups that agree with eager, with their kernels.
     """
 
     def __init__(self, captured: CapturedGraph, plan: Plan, cache: KernelCache) -> None:

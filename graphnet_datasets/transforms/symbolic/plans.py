@@ -30,7 +30,7 @@ class Plan:
 
 
 def make_plan(hint: int, step: int, style: Style, smallest: int) -> Plan | None:
-    """Return a plan, or None if there are fewer than two such sizes.
+    """Return a plan of sizes near the hint, or None if there are fewer than two.
 
     >>> make_plan(224, 1, "around", 2).sizes, make_plan(224, 32, "below", 2).sizes
     ((293, 159, 388, 195), (192, 160, 128, 96))

@@ -1,6 +1,6 @@
 """Run a GraphNet directory's own `model.py` and the materialized sample on the same inputs.
 
-For the tests only, in a process of its own: `python -m tests.frameworks.paddle.original DIR`. It
+For the tests only, in a separate process: `python -m tests.frameworks.paddle.original DIR`. It
 executes the text of a sample, which the library never does, and prints lines of JSON.
 """
 

@@ -193,14 +193,14 @@ def test_what_cannot_be_one_graph_is_refused() -> None:
         extract(name="test/branches")(Branches())(paddle.ones([2]))
     assert str(caught.value) == (
         "`test/branches` branches on the values of tensors (`pd_op.if`), which one graph cannot "
-        "hold. Capture the branches as modules of their own."
+        "represent. Capture the branches as separate modules."
     )
     with pytest.raises(CaptureError, match=r"`test/fails` cannot be traced into one program"):
         extract(name="test/fails")(Fails())(paddle.ones([2, 2]))
     with pytest.raises(CaptureError) as caught:
         extract(name="test/function")(len)
     assert str(caught.value) == (
-        "`extract` takes a `paddle.nn.Layer`, a class of them, or a Python function, not a "
+        "`extract` accepts a `paddle.nn.Layer`, a subclass of it, or a Python function, not a "
         "`builtin_function_or_method`. Call it in a function and decorate the function."
     )
 

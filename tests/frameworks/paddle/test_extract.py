@@ -60,7 +60,7 @@ def test_capturing_leaves_the_wrapped_layer_as_it_was() -> None:
 
 
 def test_other_objects_are_refused() -> None:
-    with pytest.raises(CaptureError, match=r"`extract` takes a `torch\.nn\.Module`"):
+    with pytest.raises(CaptureError, match=r"`extract` accepts a `torch\.nn\.Module`"):
         extract(name="test/function")(len)
 
 

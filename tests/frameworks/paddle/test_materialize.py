@@ -258,7 +258,7 @@ def test_layouts_and_unknown_devices_are_rejected() -> None:
     with pytest.raises(SampleError, match="integer beyond 64 bits"):
         make_sample(Op(f"{CORE}abs", (10**30,)))
     layer = materialize(make_sample(Op(f"{CORE}abs", (Ref(0),))))
-    with pytest.raises(TypeError, match="The graph takes 2 inputs and got 1"):
+    with pytest.raises(TypeError, match="The graph takes 2 inputs, got 1"):
         layer(paddle.ones([1]))
 
 

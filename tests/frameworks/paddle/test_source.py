@@ -153,7 +153,7 @@ return share_data_0, one_hot_0
 
 TAIL = (
     ". A graph is straight-line code: assignments of calls, operators and literals, and one "
-    "return; correct the file or leave the sample out."
+    "return; correct the file or skip the sample."
 )
 
 

@@ -1,4 +1,4 @@
-"""Run the original text of a GraphNet sample, in a process of its own, to compare with ours.
+"""Run the original text of a GraphNet sample, in a separate process, to compare with ours.
 
 Only tests do this: the library never executes a sample's text. Inputs and outputs go through
 `.npz` files without pickle; as a script, this file is the other process.

@@ -139,7 +139,7 @@ def test_what_is_not_a_module_is_refused() -> None:
     with pytest.raises(CaptureError) as caught:
         extract(name="test/function")(torch.relu)
     assert str(caught.value) == (
-        "`extract` takes a `torch.nn.Module`, a class of them, or a Python function, not a "
+        "`extract` accepts a `torch.nn.Module`, a subclass of it, or a Python function, not a "
         "`builtin_function_or_method`. Call it in a function and decorate the function."
     )
 

@@ -23,7 +23,7 @@ from tests.strategies import runnable_samples, samples
 
 GRAMMAR = (
     " A graph is straight-line code: assignments of calls, operators and literals, and one return; "
-    "correct the file or leave the sample out."
+    "correct the file or skip the sample."
 )
 
 
@@ -264,8 +264,8 @@ def test_an_attribute_of_a_literal_cannot_be_printed() -> None:
     with pytest.raises(SampleError) as caught:
         print_source(sample)
     assert str(caught.value) == (
-        "Op 0 of `a/b` reads `torch.Tensor.T` of something other than one value of the graph, "
-        "which no source can express. Correct its arguments."
+        "Op 0 of `a/b` reads `torch.Tensor.T` of an argument that is not a single value, "
+        "which source text cannot express. Correct its arguments."
     )
 
 
@@ -380,14 +380,14 @@ HEAD = "import torch\nclass GraphModule(torch.nn.Module):\n    def forward(self,
         ("print(1)\n", "line 1: `Expr` is not allowed outside the graph."),
         (HEAD + "        return x\nclass A:\n    pass\n", "line 5: a second class is not allowed "
          "outside the graph."),
-        (HEAD + "        return x\n    y = 1\n", "line 2: the class `GraphModule` holds more than "
-         "one `forward`."),
+        (HEAD + "        return x\n    y = 1\n",
+     "line 2: the class `GraphModule` has more than one `forward`."),
         (HEAD.replace("forward", "backward") + "        return x\n", "line 3: the class has no "
          "method `forward`."),
-        (HEAD.replace("x)", "x=[])") + "        return x\n", "line 3: `forward` takes something "
-         "other than `self` and plain arguments."),
-        (HEAD.replace("x)", "*x)") + "        return x\n", "line 3: `forward` takes something "
-         "other than `self` and plain arguments."),
+        (HEAD.replace("x)", "x=[])") + "        return x\n",
+     "line 3: `forward` has parameters other than `self` and plain arguments."),
+        (HEAD.replace("x)", "*x)") + "        return x\n",
+     "line 3: `forward` has parameters other than `self` and plain arguments."),
         (HEAD.replace("x)", "w)") + "        return w\n", "line 3: the argument `w` has no class "
          "in `weight_meta.py` or `input_meta.py`."),
         (HEAD.replace("class", "@x\nclass") + "        return x\n", "line 3: the class "

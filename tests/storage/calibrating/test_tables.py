@@ -1,4 +1,4 @@
-"""Calibrating the rows of tables, each in a process of its own."""
+"""Calibrating the rows of tables, each in a separate process."""
 
 from __future__ import annotations
 

@@ -73,9 +73,9 @@ def why_unchecked(op: Op, operator: Operator) -> str:
 def refusal(where: str, reason: str) -> str:
     """Return the message of an `UncheckedOperatorError`."""
     return (
-        f"{where} {reason}: with wrong operands it could corrupt the memory of this process. Pass "
+        f"{where} {reason}: invalid operands could corrupt the memory of this process. Pass "
         "`allow_unchecked_operators=True` if you trust the sample, or leave it to `graphnet run` "
-        "and `graphnet validate`, which run samples in processes of their own."
+        "and `graphnet validate`, which run samples in separate processes."
     )
 
 

@@ -170,7 +170,7 @@ class _Call:
             if role is None:
                 raise CaptureError(
                     f"`{self.name}` takes `{spec.arg.name}` of kind {spec.kind.name}, which a "
-                    "sample cannot hold."
+                    "sample cannot represent."
                 )
             if role == "input":
                 arguments.append(next(data))

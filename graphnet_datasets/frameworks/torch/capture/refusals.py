@@ -24,8 +24,9 @@ def refuse_nested(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
         if isinstance(value, torch.Tensor) and value.is_nested:
             layout = str(value.layout).removeprefix("torch.")
             raise CaptureError(
-                f"`{name}` takes a nested tensor (`{path}`, layout {layout}); a sample holds "
-                "dense tensors only. Pass a padded tensor (`x.to_padded_tensor(0.0)`) and a mask "
+                f"`{name}` takes a nested tensor (`{path}`, layout {layout}); samples support "
+                "only dense tensors. Pass a padded tensor (`x.to_padded_tensor(0.0)`) and a "
+                "mask "
                 "of its valid elements."
             )
 

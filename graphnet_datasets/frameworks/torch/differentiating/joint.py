@@ -76,7 +76,7 @@ def trace_joint(call: Call, tensors: Sequence[torch.Tensor], name: str) -> Joint
             else:
                 raise GradientError(
                     f"The gradients of `{name}` take `{place}`, which is neither an input of the "
-                    "graph nor a gradient of an output. Cut the graph, or leave it out."
+                    "graph nor a gradient of an output. Cut the graph, or skip it."
                 )
     outputs = _keep_outputs(module, name)
     num_forward = sum(output.kind != "gradient" for output in outputs)
@@ -125,7 +125,7 @@ def _read_output(place: Any, name: str) -> Output:
             return Output("gradient", index)
     raise GradientError(
         f"The gradients of `{name}` give `{place}`, which is neither an output of the graph nor a "
-        "gradient of an input. Cut the graph, or leave it out."
+        "gradient of an input. Cut the graph, or skip it."
     )
 
 

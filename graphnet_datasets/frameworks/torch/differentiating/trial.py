@@ -77,7 +77,7 @@ def try_eager(call: Call, tensors: Sequence[torch.Tensor], name: str, seed: int)
         if not bool(torch.isfinite(gradient).all()):
             raise GradientError(
                 f"Eager autograd gives `{name}` a gradient of its tensor {place} that is not "
-                "finite, so that nothing can be compared with it."
+                "finite, so there is no reference."
             )
     return Trial(
         [output.detach() for output in outputs], tangents, gradients, recorder.numbers, copies

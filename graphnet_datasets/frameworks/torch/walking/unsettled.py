@@ -66,10 +66,10 @@ class Unsettled:
         """Return whether a value is a Python number or a list of Python numbers."""
         return index in self._numbers
 
-    def note(self, position: int, op: Op, result: Any, is_told: bool) -> None:
+    def note(self, position: int, op: Op, result: Any, is_recorded: bool) -> None:
         """Record the result of an op before it is counted as live.
 
-        `is_told` means that the result was taken from the sample's recorded shapes.
+        `is_recorded` means that the result was taken from the sample's recorded shapes.
 
         Raises:
             MemoryLimitError: If an integer may grow without limit.
@@ -81,7 +81,7 @@ class Unsettled:
             self._part()
             return
         is_settled = not self._values or self._values.isdisjoint(self._sample.op_refs[position])
-        if not is_told and is_settled and not _is_open(result):
+        if not is_recorded and is_settled and not _is_open(result):
             if self._settled is not None:
                 self._settled.hold(index, result)
             if not data_sized(operator):

@@ -80,7 +80,7 @@ class Walk:
         self.memory = LiveMemory(self.storages)
         self.working_bytes = 0  # upper bound that includes kernel buffers and operand copies
         self.unsettled = Unsettled(sample, deadline.limit_s, self.memory)
-        self.is_told = False
+        self.is_recorded = False
         self.calls: dict[Hashable, Remembered | None] = {}
         self.guesses = Guesses()
         self.unchecked = ""
@@ -185,11 +185,11 @@ class Walk:
         index = self.index = len(self.sample.inputs) + position
         try:
             self.observer.begin(position)
-            before, self.is_told = self.unchecked, False
+            before, self.is_recorded = self.unchecked, False
             result = self._call(op, regions)
             if self.unchecked != before:
                 self.unchecked = refusal(self._place(position), self.unchecked)
-            self.unsettled.note(position, op, result, self.is_told)
+            self.unsettled.note(position, op, result, self.is_recorded)
             check_result(result)
             self.observer.end(result)
         except TimeLimitError as error:
@@ -365,7 +365,7 @@ class Walk:
         """Return fake tensors with the shapes recorded in the sample, as a fallback."""
         self.observer.fail()
         self.guesses.begin()
-        self.is_told = True
+        self.is_recorded = True
         if not op.results or self.unsettled.is_number(self.index):
             return Unknown()
         results = tuple([self._recorded_tensor(value) for value in op.results])
