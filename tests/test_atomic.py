@@ -19,7 +19,7 @@ def names(folder: Path) -> list[str]:
 
 
 @given(old=st.none() | st.binary(max_size=40), new=st.binary(max_size=40), is_durable=st.booleans())
-def test_what_is_written_is_what_is_read(
+def test_written_content_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, old: bytes | None, new: bytes, is_durable: bool
 ) -> None:
     path = tmp_path_factory.mktemp("atomic") / "a.bin"
@@ -31,7 +31,7 @@ def test_what_is_written_is_what_is_read(
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_failure_leaves_what_was_there(tmp_path: Path, error: type[BaseException]) -> None:
+def test_a_failure_keeps_the_existing_file(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "a.txt"
     atomic.write_text(path, "before")
     with pytest.raises(error), atomic.replaced(path) as place:
@@ -57,7 +57,7 @@ def test_an_error_of_the_disk_names_the_file_that_was_asked_for(tmp_path: Path) 
     assert names(tmp_path) == ["folder"]
 
 
-def test_a_writer_that_was_killed_is_told_from_one_that_writes(tmp_path: Path) -> None:
+def test_killed_writers_are_distinguished_from_active_ones(tmp_path: Path) -> None:
     code = (
         "import os, pathlib, sys\n"
         "from graphnet_datasets.atomic import replaced\n"

@@ -63,7 +63,7 @@ def test_it_rests_until_the_last_import_has_ended_and_is_seldom_outside_of_it() 
     assert gc.get_threshold() == (701, 11, 12)
 
 
-def test_what_was_made_while_it_rested_is_old_and_garbage_of_it_is_still_found() -> None:
+def test_objects_made_during_a_pause_are_still_collected() -> None:
     class Cycle:
         def __init__(self) -> None:
             self.me = self
@@ -82,7 +82,7 @@ def test_what_was_made_while_it_rested_is_old_and_garbage_of_it_is_still_found()
     assert (is_left, lost(), len(kept)) == (True, None, SELDOM[0])
 
 
-def test_what_somebody_froze_stays_frozen() -> None:
+def test_frozen_objects_stay_frozen() -> None:
     gc.freeze()
     try:
         frozen = gc.get_freeze_count()

@@ -96,7 +96,7 @@ def test_values_that_repeat_their_beginning_are_counted(tmp_path: Path, small_li
 
 
 @pytest.mark.usefixtures("small_limit")
-def test_what_fits_is_read(tmp_path: Path) -> None:
+def test_files_within_the_limit_are_read(tmp_path: Path) -> None:
     path = write_table([chain("one", 3)], tmp_path / "a.parquet")
     assert read_table(path).num_rows == 1
     table = pa.table({"id": ["x" * 1000] * 20, "n": range(20)})

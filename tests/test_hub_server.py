@@ -61,7 +61,7 @@ def test_parquet_goes_through_lfs_and_is_read_back(hub: Hub, api: HfApi, tmp_pat
     assert sum(hub.state.bytes_served.values()) > path.stat().st_size
 
 
-def test_what_is_not_there_is_not_found(api: HfApi) -> None:
+def test_a_missing_repository_is_not_found(api: HfApi) -> None:
     with pytest.raises(RepositoryNotFoundError):
         api.dataset_info("org/nothing")
     with pytest.raises(EntryNotFoundError):

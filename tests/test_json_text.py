@@ -18,11 +18,11 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_is_json_is_read(value: object) -> None:
+def test_valid_json_is_read(value: object) -> None:
     assert parse_json(json.dumps(value), "default") == value
     assert parse_json(json.dumps(value).encode(), "default") == value
 
 
 @pytest.mark.parametrize("text", ["", "{", "nul", "[" * 100_000, "9" * 5_000, b"\xff"])
-def test_what_the_reader_refuses_is_the_default(text: str | bytes) -> None:
+def test_refused_text_returns_the_default(text: str | bytes) -> None:
     assert parse_json(text, "default") == "default"

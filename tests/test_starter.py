@@ -81,7 +81,7 @@ def test_no_graph_needs_leave_to_run(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_shapes_propagate_to_what_was_recorded(name: str) -> None:
+def test_propagated_shapes_equal_the_recorded_ones(name: str) -> None:
     sample = chosen()[name]
     footprint = measure_footprint(sample)
     assert not footprint.unchecked

@@ -25,7 +25,7 @@ def own_logging() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_level_is_what_was_set(level: str) -> None:
+def test_a_level_is_returned_as_set(level: str) -> None:
     set_verbosity(level)
     assert get_verbosity() == level
     name = f"{LOGGER.name}.loading"

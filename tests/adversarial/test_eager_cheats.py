@@ -103,9 +103,7 @@ def test_a_hook_on_all_modules_is_removed_before_the_calls(cheat: Trial) -> None
         ("writes_to_eagers_weights", "The candidate wrote to eager's weight `parameter_0`."),
     ],
 )
-def test_what_eager_runs_on_is_looked_at_afterwards(
-    cheat: Trial, candidate: str, message: str
-) -> None:
+def test_inputs_of_eager_are_checked_afterwards(cheat: Trial, candidate: str, message: str) -> None:
     record = cheat(candidate)
     assert (record["status"], record["reason"]) == ("run_failed", "tampering")
     assert record["error_message"] == message
@@ -185,7 +183,7 @@ FAINT = make_sample(
 @pytest.mark.parametrize(
     "candidate", ["caches_for_ever", "skips_a_third_at_random", "skips_one_late_call"]
 )
-def test_a_stored_answer_is_told_where_it_is_right_at_every_usual_tolerance(
+def test_a_stored_answer_that_passes_at_every_usual_tolerance_is_detected(
     long_trial: Trial, candidate: str
 ) -> None:
     record = long_trial(candidate, FAINT, module=MODULE)

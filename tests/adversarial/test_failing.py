@@ -99,7 +99,7 @@ def test_a_gigabyte_of_output_is_cut_and_noted(trial: Trial) -> None:
 
 
 @pytest.mark.usefixtures("unconfined")
-def test_what_a_candidate_leaves_running_is_killed(
+def test_processes_left_by_a_candidate_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEST_ORPHAN_FILE", str(tmp_path / "pid"))

@@ -72,7 +72,7 @@ def test_a_fault_is_found(trial: Trial, candidate: str, sample: Sample) -> None:
     assert scored["is_right"] is False
 
 
-def test_what_depends_on_no_draw_is_compared_element_by_element(trial: Trial) -> None:
+def test_deterministic_outputs_are_compared_by_element(trial: Trial) -> None:
     right = verdict(trial, "own_stream", TWO)
     assert [output["is_random"] for output in right["outputs"]] == [True, False]
     assert right["outputs"][1]["min_t"] == -math.inf

@@ -37,7 +37,7 @@ def test_arithmetic_intensity_is_operations_per_byte() -> None:
     ],
     ids=["unknown operator", "open region"],
 )
-def test_no_costs_where_they_cannot_be_told(sample: Sample) -> None:
+def test_unknown_costs_are_none(sample: Sample) -> None:
     assert measure_costs(sample) is None
 
 

@@ -75,12 +75,12 @@ def test_a_neighbourhood_is_an_operator_with_those_its_operands_come_from() -> N
     assert shared[0, 0] == 1
 
 
-def test_what_is_known_stays_and_what_is_new_joins_it() -> None:
+def test_known_groups_stay_and_new_graphs_join_them() -> None:
     graphs = table(row("a", BLOCK * 8), row("b", BLOCK * 9), row("c", "conv"))
     assert split_groups(graphs, {"b": "kept"}) == ["kept", "kept", "c"]
 
 
-def test_what_would_link_two_splits_is_of_none() -> None:
+def test_graphs_that_would_link_two_splits_have_no_split() -> None:
     graphs = table(row("a", BLOCK * 8), row("bridge", BLOCK * 9), row("c", BLOCK * 10))
     apart = {"a": "g", "c": other_split("g")}
     assert split_groups(graphs, apart) == ["g", None, apart["c"]]

@@ -227,7 +227,7 @@ def test_a_shared_weight_is_not_two_weights() -> None:
     assert signature_hash(shared) != signature_hash(own)
 
 
-def test_data_and_weights_are_told_apart_by_use_alone() -> None:
+def test_data_and_weights_are_distinguished_by_use() -> None:
     sample = graph(Op("torch.matmul", (Ref(0), Ref(1))))
     weight = dataclasses.replace(TENSOR, role="parameter")
     assert signature_hash(dataclasses.replace(sample, inputs=(TENSOR, weight))) == signature_hash(
@@ -302,7 +302,7 @@ def test_random_operators_keep_their_order() -> None:
     assert signature_hash(left) != signature_hash(right)
 
 
-def test_regions_hold_what_stands_in_them() -> None:
+def test_regions_contain_their_operators() -> None:
     enter = Op("torch.amp.autocast_mode._enter_autocast", ("cpu", Named("dtype", "bfloat16")))
     leave = Op("torch.amp.autocast_mode._exit_autocast", (Ref(2),))
     product = Op("torch.matmul", (Ref(0), Ref(1)))

@@ -81,7 +81,7 @@ def test_a_draw_that_reaches_no_output_does_not_count() -> None:
     assert is_random(sample(NOISE, RELU, Op("torch.add", (Ref(1), Ref(2)))))
 
 
-def test_outputs_are_told_apart_in_their_flat_order() -> None:
+def test_random_outputs_are_listed_in_flat_order() -> None:
     outputs = DictArg((("a", ListArg((Ref(2), None, Ref(1)))), ("b", 1), ("c", Ref(0))))
     assert random_outputs(sample(NOISE, RELU, outputs=outputs)) == (False, True, False, False)
 

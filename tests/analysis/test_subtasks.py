@@ -67,7 +67,9 @@ TRANSFORMERS = "huggingface/transformers"
         ("cv", "", "", None),
     ],
 )
-def test_what_a_name_tells(task: str, source: str, name: str, expected: str | None) -> None:
+def test_subtasks_follow_from_names(
+    task: str, source: str, name: str, expected: str | None
+) -> None:
     assert subtask_of(task, source, name) == expected
 
 

@@ -57,7 +57,7 @@ def test_a_record_is_run_again_from_itself(table: Path, tmp_path: Path) -> None:
     assert "gave the same bits" in str(again)
 
 
-def test_the_command_says_what_came_of_it(table: Path, tmp_path: Path) -> None:
+def test_the_command_prints_the_result(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     run(LINEAR, "eager", out=out, settings=SETTINGS)
     (record,) = read_runs(out).to_pylist()
@@ -132,7 +132,7 @@ def record(tmp_path: Path, table: Path) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("unconfined")
-def test_a_record_does_not_choose_what_is_imported(
+def test_a_record_does_not_choose_imports(
     record: dict[str, Any], table: Path, tmp_path: Path
 ) -> None:
     evil, mark = tmp_path / "evil.py", tmp_path / "mark"

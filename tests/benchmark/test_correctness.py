@@ -122,7 +122,7 @@ def test_one_wrong_integer_in_a_million_shows_as_a_share() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "float64", "bool", "uint16"])
-def test_elements_of_every_size_are_told_apart_by_their_bits(dtype: str) -> None:
+def test_elements_of_every_size_are_compared_by_bits(dtype: str) -> None:
     baseline = np.array([1, 0, 1, 0], dtype)
     candidate = np.array([1, 0, 0, 0], dtype)
     (row,) = compare_outputs([Output(dtype, baseline)], [Output(dtype, candidate)])

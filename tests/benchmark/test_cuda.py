@@ -39,14 +39,14 @@ def test_a_run_has_three_clocks_and_its_kernels() -> None:
 @pytest.mark.parametrize(
     "sample", [LINEAR, samples.IN_PLACE, samples.RUNNING_STATISTICS], ids=lambda s: s.id
 )
-def test_a_captured_call_gives_what_eager_gives(sample: samples.Sample) -> None:
+def test_a_captured_call_agrees_with_eager(sample: samples.Sample) -> None:
     (record,) = run(sample, "eager", "cuda", settings=quick(launch_mode="cuda_graph")).to_list()
     assert record["status"] == "ok", record["error_message"]
     assert record["launch_mode"] == "cuda_graph", record["warnings"]
     assert record["min_t"] == -math.inf
 
 
-def test_what_cannot_be_captured_is_timed_as_it_is_and_says_so() -> None:
+def test_uncapturable_calls_are_timed_directly_with_a_warning() -> None:
     settings = quick(launch_mode="cuda_graph")
     (record,) = run(SYNCHRONIZING, "eager", "cuda", settings=settings).to_list()
     assert record["status"] == "ok", record["error_message"]

@@ -47,7 +47,7 @@ def no_renumbering(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-def test_what_the_driver_says_has_the_fields_of_the_schema() -> None:
+def test_the_device_state_has_the_fields_of_the_schema() -> None:
     nvml = Nvml()
     state = read_device_state("cuda:1", nvml)
     assert state == {

@@ -33,7 +33,7 @@ def test_the_packages_are_listed_by_version() -> None:
     assert describe_environment()["packages"]["torch"] == importlib.metadata.version("torch")
 
 
-def test_what_the_image_of_a_container_says_of_itself_is_no_flag(
+def test_variables_of_a_container_image_are_no_flags(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said = ("NVIDIA_REQUIRE_CUDA", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_PRODUCT_NAME",

@@ -95,7 +95,7 @@ def test_the_gpu_itself_is_locked_whatever_its_index(
         ([], "No device is selected. Use for example `cpu` and `cuda`."),
     ],
 )
-def test_what_is_no_device_or_several_unlike_ones(device: str | list[str], message: str) -> None:
+def test_invalid_and_differing_devices_are_refused(device: str | list[str], message: str) -> None:
     with pytest.raises(RunError) as caught:
         parse_devices(device)
     assert str(caught.value).startswith(message)

@@ -20,7 +20,7 @@ def test_importing_more_of_the_library_breaks_nothing() -> None:
     assert snapshot.find_replaced() is None
 
 
-def test_what_was_there_before_a_fork_is_compared_with_what_it_was_then(
+def test_state_before_a_fork_is_compared_with_its_snapshot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(harness_snapshot, "_BEFORE", {})

@@ -219,7 +219,7 @@ def test_warnings_may_hold_anything() -> None:
         ("RuntimeError", "Error: out of luck", "exception"),
     ],
 )
-def test_want_of_memory_is_told_from_other_errors(type_: str, message: str, reason: str) -> None:
+def test_memory_errors_are_distinguished_from_others(type_: str, message: str, reason: str) -> None:
     ended = outcome()
     ended.ending, ended.error = Ending.ERROR, {"type": type_, "message": message}
     assert Run(empty_run(), ended).record["reason"] == reason

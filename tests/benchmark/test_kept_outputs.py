@@ -10,7 +10,7 @@ CALLS = st.lists(st.lists(st.binary(max_size=12), max_size=3), min_size=1, max_s
 
 
 @given(CALLS, st.integers(0, 40))
-def test_what_is_kept_is_what_was_given(calls: list[list[bytes]], num_bytes: int) -> None:
+def test_kept_outputs_equal_the_originals(calls: list[list[bytes]], num_bytes: int) -> None:
     room = KeptOutputs(len(calls), num_bytes)
     given_ = [[("uint8", [len(each)], each) for each in call] for call in calls]
     kept = [room.put(place, outputs) for place, outputs in enumerate(given_)]
@@ -20,7 +20,7 @@ def test_what_is_kept_is_what_was_given(calls: list[list[bytes]], num_bytes: int
     ]
 
 
-def test_what_is_kept_does_not_change_with_what_it_was_taken_from() -> None:
+def test_kept_outputs_are_copies() -> None:
     elements = bytearray(b"abcd")
     for num_bytes in (4, 3):
         ((_, _, kept),) = KeptOutputs(1, num_bytes).put(0, [("uint8", [4], elements)])
@@ -29,7 +29,7 @@ def test_what_is_kept_does_not_change_with_what_it_was_taken_from() -> None:
         assert bytes(kept) == before
 
 
-def test_a_place_is_given_anew_and_others_stay() -> None:
+def test_a_slot_is_reused_and_others_stay() -> None:
     room = KeptOutputs(2, 2)
     first, second, third = (
         room.put(place, [("uint8", [2], each)])[0][2]

@@ -33,7 +33,7 @@ def test_a_compiler_runs_the_samples_of_its_framework() -> None:
     )
 
 
-def test_a_limit_counts_only_what_is_run() -> None:
+def test_a_limit_counts_only_runnable_samples() -> None:
     assert match(BOTH, "inductor", limit=1) == (["torch:test/relu"], {"torch": ["inductor"]})
 
 

@@ -59,7 +59,7 @@ def test_casts_of_the_graph_are_widened() -> None:
     assert torch.equal(float64_outputs(workload(LOWERED), LOWERED), expected)
 
 
-def test_what_the_graph_writes_to_is_part_of_the_outputs() -> None:
+def test_written_tensors_are_part_of_the_outputs() -> None:
     sample = samples.RUNNING_STATISTICS
     outputs, effects = float64_outputs(workload(sample), sample)
     assert {each.dtype for each in (outputs, *effects)} == {torch.float64}

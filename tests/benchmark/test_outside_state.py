@@ -84,7 +84,7 @@ def test_values_of_variables_are_not_reported() -> None:
     assert "STATE_SECRET" not in os.environ
 
 
-def test_no_part_is_read_of_what_is_not_imported() -> None:
+def test_modules_that_are_not_imported_are_not_read() -> None:
     assert {entry.module for entry in TABLE} == {"sys", "torch", "numpy", "paddle"}
     assert "torch" in sys.modules
 
@@ -103,7 +103,7 @@ def run_named(runner: SampleRunner, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("change", ["default_dtype", "num_threads", "hooks", "function_mode"])
-def test_what_compiling_changes_is_undone_before_the_calls(
+def test_changes_by_compilation_are_undone_before_the_calls(
     runner: SampleRunner, change: str
 ) -> None:
     record = run_one(runner, f"{MODULE}:compiling_{change}")

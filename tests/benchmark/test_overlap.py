@@ -48,7 +48,7 @@ def processor_ticks(pids: list[int]) -> int:
     return sum(int(each[11]) + int(each[12]) for each in fields)
 
 
-def test_what_another_lane_started_stands_still_and_its_time_limit_too(server: ForkServer) -> None:
+def test_other_lanes_and_their_time_limits_pause(server: ForkServer) -> None:
     timed, other = lanes(TimingGate(), server)
     gate = timed.gate
     # In processor time less than its limit, on the wall far more.
@@ -235,7 +235,7 @@ def test_two_at_work_that_want_to_be_timed_take_turns() -> None:
             gate.close()  # so that a test that fails ends
 
 
-def test_whoever_waits_is_told_of_the_end() -> None:
+def test_waiting_lanes_are_notified_of_the_end() -> None:
     gate = TimingGate()
     first, second = lanes(gate)
     gate.begin_timed(first)

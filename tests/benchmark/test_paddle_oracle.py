@@ -63,7 +63,7 @@ def test_casts_of_the_graph_are_widened(oracle: Any) -> None:
 
 
 @pytest.mark.parametrize("weights", ["parameters", "inputs"])
-def test_what_the_graph_writes_to_is_part_of_the_outputs(oracle: Any, weights: str) -> None:
+def test_written_tensors_are_part_of_the_outputs(oracle: Any, weights: str) -> None:
     outputs, (buffer,) = oracle(INPLACE, weights)
     inputs = wide(INPLACE)
     np.testing.assert_array_equal(buffer.numpy(), inputs["buffer_0"] + inputs["input_0"])

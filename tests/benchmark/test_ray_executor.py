@@ -121,7 +121,7 @@ def test_the_job_of_a_lost_node_is_run_on_another(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
-def test_what_cannot_run_on_the_cluster_is_said_first(tmp_path: Path) -> None:
+def test_runs_that_the_cluster_cannot_execute_are_refused_first(tmp_path: Path) -> None:
     with pytest.raises(CompilerError, match="nowhere"):
         run(LINEAR, "nowhere:at_all", executor="ray", out=tmp_path, settings=quick())
     with pytest.raises(RunError) as caught:

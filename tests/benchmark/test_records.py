@@ -66,7 +66,7 @@ def test_compacting_keeps_every_record_and_leaves_one_file(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.rglob("*.parquet")] == ["runs.parquet"]
 
 
-def test_a_store_knows_what_it_holds_when_it_is_opened_again(tmp_path: Path) -> None:
+def test_a_reopened_store_knows_its_records(tmp_path: Path) -> None:
     RunStore(tmp_path).append(record("1"))
     store = RunStore(tmp_path)
     assert "1" in store
@@ -86,7 +86,7 @@ def test_a_record_that_is_in_the_table_and_in_a_part_counts_once(tmp_path: Path)
     assert RunStore(tmp_path).table(["1"]).num_rows == 1
 
 
-def test_what_a_killed_process_left_half_written_is_ignored_and_removed(tmp_path: Path) -> None:
+def test_partial_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
     store.append(record("1"))
     leftover = tmp_path / "parts" / f".2.parquet.{2**22 + 1}.0a1b2c3d.tmp"

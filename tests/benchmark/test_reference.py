@@ -180,7 +180,7 @@ def test_outputs_that_an_earlier_call_did_not_keep_are_made(tmp_path: Path) -> N
         ),
     ],
 )
-def test_what_cannot_be_compared_is_said_before_anything_is_run(
+def test_incomparable_runs_are_refused_before_anything_runs(
     tmp_path: Path, reference: Path, arguments: Any, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(RunError) as caught:

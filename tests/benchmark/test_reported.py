@@ -60,7 +60,7 @@ def test_throttling_is_flagged() -> None:
 
 
 @pytest.mark.parametrize("given", ["hot", 3, None, ["x"]])
-def test_a_state_that_is_none(given: Any) -> None:
+def test_an_invalid_state_is_ignored(given: Any) -> None:
     assert read_device_state(given) is None
 
 

@@ -155,9 +155,7 @@ def test_random_operators_draw_the_same_in_both_arms(runner: SampleRunner) -> No
 @pytest.mark.parametrize(
     "sample", [samples.IN_PLACE, samples.RUNNING_STATISTICS], ids=lambda s: s.id
 )
-def test_a_graph_that_writes_in_place_is_right_against_itself_and_judged_by_what_it_wrote(
-    runner: SampleRunner, sample: Sample
-) -> None:
+def test_in_place_writes_are_judged(runner: SampleRunner, sample: Sample) -> None:
     record = run_one(runner, "eager", sample)
     assert (record["status"], record["min_t"]) == ("ok", -math.inf)
     assert len(record["outputs"]) > 1
@@ -293,7 +291,7 @@ def test_run_returns_a_dataset_with_a_row_for_every_sample(tmp_path: Path) -> No
         ({"sneed": 3}, RunError, "There is no setting `sneed`."),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_runs(
+def test_invalid_runs_are_refused_before_anything_runs(
     arguments: dict[str, Any], kind: type[Exception], message: str
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -339,7 +337,7 @@ def test_weights_as_inputs_and_without_a_profile() -> None:
 
 
 @pytest.mark.slow
-def test_inductor_compiles_anew_in_every_run(tmp_path: Path) -> None:
+def test_inductor_compiles_again_in_every_run(tmp_path: Path) -> None:
     first = run(
         [LINEAR, samples.RUNNING_STATISTICS],
         compiler="inductor",

@@ -42,6 +42,6 @@ def decides_a_branch(sample: Sample) -> bool:
     return [(each.dtype, each.shape) for each in results] == [("bool", ())]
 
 
-def test_the_sweep_tells_what_varies() -> None:
+def test_the_sweep_reports_varying_outputs() -> None:
     verdicts = {sample.id: figure_of(sample)["verdict"] for sample in (LINEAR, RUNNING_STATISTICS)}
     assert set(verdicts.values()) == {"wrong"}

@@ -397,7 +397,7 @@ def test_without_keys_a_difference_is_undecidable() -> None:
     assert "does not specify" in (calls.take(compare_calls(calls.calls)) or "")
 
 
-def test_topk_has_ties_only_among_what_it_returns() -> None:
+def test_topk_has_ties_only_among_its_results() -> None:
     ops = (
         Op("torch.topk", (X, 2)),
         Op("operator.getitem", (Ref(1), 1)),

@@ -235,7 +235,7 @@ def test_outputs_that_are_there_when_the_call_ends_are_not_doubted() -> None:
     assert record["speedup_low"] == pytest.approx(20)
 
 
-def test_outputs_that_come_late_widen_the_interval_by_what_may_have_been_done_then() -> None:
+def test_late_outputs_widen_the_interval() -> None:
     record, _ = with_looks(looked({"baseline": 0.2, "candidate": 19.2}))
     assert record["speedup"] == pytest.approx(20)
     assert record["speedup_low"] == pytest.approx(1, rel=0.01)
@@ -412,7 +412,7 @@ def test_on_a_busy_machine_a_difference_widens_the_interval_and_is_no_disturbanc
     assert [warning.partition(":")[0] for warning in record["warnings"]] == ["noisy"]
 
 
-def test_what_no_noise_explains_is_a_disturbance_on_a_busy_machine_too() -> None:
+def test_differences_beyond_noise_are_disturbances_on_a_busy_machine() -> None:
     assert weighed(noisy(60, 1), noisy(2, 2, 30), BUSY)["is_baseline_disturbed"] is True
 
 

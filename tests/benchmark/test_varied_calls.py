@@ -174,7 +174,7 @@ def test_other_faults_at_other_sizes(runner: SampleRunner) -> None:
     assert "IndexError: out of the buffer" in record["error_message"]
 
 
-def test_what_takes_no_other_size_says_so_and_is_not_wrong(runner: SampleRunner) -> None:
+def test_unsupported_sizes_are_reported_and_not_wrong(runner: SampleRunner) -> None:
     record = vary(runner, "Static", SCALED)
     assert (record["status"], record["varied_verdict"]) == ("ok", "unsupported")
     assert {call["verdict"] for call in record["varied_calls"]} == {"ok", "unsupported"}

@@ -54,7 +54,7 @@ def runner() -> Iterator[TrialRunner]:
     found.close()
 
 
-def test_what_is_found_is_a_sample_with_its_parent(runner: TrialRunner, tmp_path: Path) -> None:
+def test_the_result_is_a_sample_with_its_parent(runner: TrialRunner, tmp_path: Path) -> None:
     found = bisect(BLOCK, FUSED, tmp_path, runner=runner)
     assert found.ops == (0, 1, 2)
     assert found.sample.id == "test/block/minimal"

@@ -59,9 +59,7 @@ def test_smaller_sets_are_convex_and_within(sample: Sample, data: st.DataObject)
 
 
 @hypothesis.given(graphs(), st.data())
-def test_what_is_found_fails_and_nothing_can_be_left_out(
-    sample: Sample, data: st.DataObject
-) -> None:
+def test_the_result_fails_and_is_minimal(sample: Sample, data: st.DataObject) -> None:
     sets = ConvexSets(Cutter(sample))
     every = frozenset(range(sample.num_ops))
     culprits = frozenset(data.draw(st.sets(st.sampled_from(sorted(every)), min_size=1, max_size=3)))
@@ -108,7 +106,7 @@ def test_a_tuple_goes_with_those_that_take_it_apart() -> None:
     assert ConvexSets(Cutter(sample)).close({0}) == {0, 1}
 
 
-def test_what_cannot_be_cut_is_none() -> None:
+def test_uncuttable_parts_are_skipped() -> None:
     ops = (Op("torch.relu", (Ref(0),)), Op("torch.exp", (Ref(1),)), Op("torch.abs", (Ref(2),)))
     sets = ConvexSets(Cutter(Sample("test/chain", "torch", "other", (X,), ops, (Ref(3),))))
     assert sets.cut({0, 2}, "part") is None

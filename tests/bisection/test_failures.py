@@ -53,7 +53,7 @@ def test_each_failure_is_found_and_is_itself(verdict: Verdict, kind: str) -> Non
     [compared(), compared(min_t=-math.inf), compared(min_t=-3.0), Verdict(ending="nothing"),
      Verdict(ending="baseline", phase="load", message="out of memory")],
 )  # fmt: skip
-def test_what_is_no_failure_of_the_compiler(verdict: Verdict) -> None:
+def test_other_failures_are_not_the_compilers(verdict: Verdict) -> None:
     assert find_failure(verdict, -3.0, None) is None
 
 
@@ -70,7 +70,7 @@ def test_an_error_is_the_same_by_phase_class_and_words(other: Verdict, is_same: 
     assert failure_of(REFUSED).is_met_by(other) is is_same
 
 
-def test_an_error_that_wraps_another_is_told_by_that_one() -> None:
+def test_a_wrapping_error_is_identified_by_its_cause() -> None:
     wrapped = error("AssertionError: strides\n  at x", "torch._inductor.exc.InductorError")
     assert error_class(wrapped) == "InductorError AssertionError"
     deeper = error("LoweringException: KeyError: 'x'\n", "torch._inductor.exc.InductorError")

@@ -109,7 +109,7 @@ def test_every_arm_names_a_compiler_of_its_framework_and_options_that_it_has() -
         next(measure(Path("x"), Path("y"), ["gcc"]))
 
 
-def test_records_become_a_config_and_the_table_of_what_breaks(
+def test_records_become_a_config_and_the_table_of_breaking_operators(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, text = tmp_path / "data", tmp_path / "page.md"
@@ -149,7 +149,7 @@ def test_records_become_a_config_and_the_table_of_what_breaks(
     assert "| tvm | no single operator" in capsys.readouterr().out
 
 
-def test_what_the_dataset_has_records_of_is_not_timed_again(tmp_path: Path) -> None:
+def test_recorded_graphs_are_not_timed_again(tmp_path: Path) -> None:
     data = tmp_path / "data"
     graph = {**sample_to_row(chain("a", 2, "cv")), "tags": ["small"]}
     write_table([graph], data / "cv" / "train-0000.parquet")
@@ -259,7 +259,7 @@ def test_hundreds_of_graphs_are_timed_under_each_of_many_arms(
     assert sum(small <= set(rows["sample_id"].to_pylist()) for rows in embedded.values()) >= 8
 
 
-def test_records_say_what_was_timed_on_what_and_how_busy_it_was(
+def test_records_describe_the_machine_and_its_load(
     embedded: dict[str, pa.Table],
 ) -> None:
     rows = pa.concat_tables(embedded.values(), promote_options="default")
@@ -306,7 +306,7 @@ def test_eager_is_as_fast_as_itself(embedded: dict[str, pa.Table]) -> None:
     assert max(faster, slower) < 0.08, (faster, slower)
 
 
-def test_records_of_a_gpu_say_which_and_under_what_it_was() -> None:
+def test_records_of_a_gpu_describe_its_state() -> None:
     rows = as_table(EMBEDDED / "runs").filter(pc.field("device") != "cpu").to_pylist()
     assert {row["compiler"] for row in rows} >= {"eager", "inductor", "cudagraphs"}
     for row in rows:

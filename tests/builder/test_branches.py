@@ -46,7 +46,7 @@ class Clamps(torch.nn.Module):
         return x.cos()
 
 
-def test_what_is_clamped_if_it_overflows_is_taken_for_finite() -> None:
+def test_overflow_clamps_are_captured_as_finite() -> None:
     found = []
 
     def backend(graph: torch.fx.GraphModule, _: object) -> object:
@@ -72,7 +72,7 @@ class Scales(torch.nn.Module):
         return (x * np.sqrt(x.shape[-1])).data
 
 
-def test_what_numpy_computes_of_numbers_is_a_number_in_the_graph() -> None:
+def test_numpy_numbers_are_numbers_in_the_graph() -> None:
     names = []
 
     def backend(graph: torch.fx.GraphModule, _: object) -> object:

@@ -72,7 +72,7 @@ def test_a_name_stands_once(tmp_path: Path) -> None:
     assert str(caught.value) == f"`{path}` holds two entries `a/b`. Rename one."
 
 
-def test_the_starter_catalog_has_what_it_promises() -> None:
+def test_the_starter_catalog_is_complete() -> None:
     entries = read_catalog(BUILDER / "starter.txt")
     counts = Counter(entry.task for entry in entries)
     assert len(entries) >= 120

@@ -53,7 +53,7 @@ def test_verdicts_are_of_bugs_in_the_catalog() -> None:
 @pytest.mark.parametrize(
     "name", ["tvm/relu-nan", "openvino/uint8-add", "inductor/clamp-strides", "iree/triu"]
 )
-def test_a_capture_computes_what_the_function_computes(name: str) -> None:
+def test_a_capture_agrees_with_its_function(name: str) -> None:
     (bug,) = [bug for bug in BUGS if bug.name == name]
     assert bug.function is not None
     sample = capture(bug)

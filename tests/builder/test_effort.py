@@ -70,7 +70,7 @@ def test_a_line_that_was_cut_off_is_no_record(tmp_path: Path) -> None:
     assert [each.name for each in read_efforts(tmp_path)] == ["timm/x"]
 
 
-def test_real_captures_tell_what_they_took_and_the_report_and_the_command_show_it(
+def test_real_captures_report_their_effort(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entries = [parse_line(LINE.format("torch", "other", "torch")), parse_line(BROKEN)]

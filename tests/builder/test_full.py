@@ -86,7 +86,7 @@ def test_a_graph_that_would_link_two_splits_is_a_failure_of_the_split(
     assert failure["catalog_line"] == third.entry.line
 
 
-def test_what_fails_a_check_stands_in_excluded(captures: list[Capture], tmp_path: Path) -> None:
+def test_rows_that_fail_a_check_are_in_excluded(captures: list[Capture], tmp_path: Path) -> None:
     path = tmp_path / "row.parquet"
     path.write_bytes((captures[0].path or tmp_path).read_bytes())
     failed = Validation("torch/a", (CheckResult("runnable", "failed", "It gives NaN."),))
@@ -131,7 +131,7 @@ def test_standing_rows_stay_unless_they_were_captured_again(
     assert sorted(load_dataset(tmp_path, "all", "all")["id"][:]) == ["torch/a", "torch/wave"]
 
 
-def test_what_stands_keeps_its_id_and_what_equals_it_is_a_duplicate(
+def test_existing_rows_keep_their_ids_and_equal_rows_are_duplicates(
     captures: list[Capture], tmp_path: Path
 ) -> None:
     write_full([captures[1]], tmp_path)

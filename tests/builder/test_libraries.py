@@ -59,7 +59,7 @@ def entry(builder: str, overrides: str = "") -> Entry:
 
 
 @pytest.mark.usefixtures("package")
-def test_a_builder_names_a_module_and_what_makes_a_model() -> None:
+def test_a_builder_names_a_module_and_a_factory() -> None:
     made = modules.build(entry("nets.Net", "width=6"))
     assert isinstance(made, torch.nn.Linear) and made.in_features == 6
     for builder, width in (("nets.wide", 8), ("nets.Net.narrow", 2), ("deep.Net", 4),
@@ -71,7 +71,7 @@ def test_a_builder_names_a_module_and_what_makes_a_model() -> None:
 @pytest.mark.parametrize(
     "builder", ["nets.Missing", "nets.PIXELS", "nets.torch", "nets.Net.missing", "nets"]
 )
-def test_what_makes_no_model_is_refused(builder: str) -> None:
+def test_builders_without_a_model_are_refused(builder: str) -> None:
     with pytest.raises(CatalogError, match="is no model of vit_pytorch"):
         modules.build(entry(builder))
 

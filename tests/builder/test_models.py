@@ -71,7 +71,7 @@ class KeepsSome(torch.nn.Module):
         ("float16", {"gate.weight", "bias_of_scores", "out.weight", "out.bias"}),
     ],
 )
-def test_what_a_library_keeps_in_float32_stays_in_it(
+def test_modules_kept_in_float32_stay_in_float32(
     monkeypatch: pytest.MonkeyPatch, dtype: str, kept: set[str]
 ) -> None:
     library = dataclasses.replace(LIBRARIES["torch"], build=lambda _: KeepsSome())
@@ -96,7 +96,7 @@ def test_a_wrong_override_names_the_entry() -> None:
         models.build_model(parse_line(line))
 
 
-def test_what_fails_on_fake_elements_is_told_from_other_errors() -> None:
+def test_failures_on_fake_elements_are_distinguished() -> None:
     from builder.worker import is_data_dependent
 
     class GuardOnDataDependentSymNode(RuntimeError):  # noqa: N818 (torch calls it so)

@@ -74,7 +74,7 @@ def test_two_builds_give_equal_rows(tmp_path: Path) -> None:
         ("float32", "bfloat16", "`paddle/a`: models of paddle are captured in float32, with no "),
     ],
 )
-def test_what_cannot_be_captured_is_refused(old: str, new: str, message: str) -> None:
+def test_uncapturable_models_are_refused(old: str, new: str, message: str) -> None:
     from builder.paddle_worker import build_layer
 
     with pytest.raises(CatalogError) as caught:
@@ -88,7 +88,7 @@ def test_the_worker_needs_no_torch() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-def test_embedded_graphs_of_paddle_call_what_those_of_others_often_call() -> None:
+def test_embedded_paddle_graphs_call_common_operators() -> None:
     """Operators that samples of the original GraphNet call, and plain networks do not."""
     called: set[str] = set()
     for row in column_rows("framework", "op_histogram"):

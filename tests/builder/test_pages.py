@@ -10,7 +10,7 @@ from builder.pages import write_between
 from graphnet_datasets.errors import GraphNetError
 
 
-def test_only_what_stands_between_the_markers_is_replaced(tmp_path: Path) -> None:
+def test_only_text_between_the_markers_is_replaced(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("Größe\n<!-- a -->\nold\n<!-- b -->\nafter\n<!-- b -->\n", encoding="utf-8")
     write_between(page, "<!-- a -->", "<!-- b -->", ["one", "two"])

@@ -37,7 +37,7 @@ def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [line.partition(",")[0] for line in lines][:2] == ["capture: 1 of 4", "capture: 2 of 4"]
 
 
-def test_the_rate_counts_what_this_build_captured_alone() -> None:
+def test_the_rate_counts_only_captures_of_this_build() -> None:
     times = iter([120.0, 120.0])
     course = progress.Course(100, now=lambda: next(times))
     assert course.per_minute is None
@@ -67,7 +67,7 @@ def test_ctrl_c_says_where_the_work_is(
     )
 
 
-def test_only_what_failed_is_tried_again(tmp_path: Path) -> None:
+def test_only_failures_are_retried(tmp_path: Path) -> None:
     catalog, build, out = tmp_path / "catalog.txt", tmp_path / "build", tmp_path / "out"
     catalog.write_text(LINE.format("whole") + "\n" + LINE.format("broken") + "\n")
     whole, broken = read_catalog(catalog)

@@ -35,7 +35,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "out"
 
 
-def test_a_dataset_of_what_it_holds_is_equal_byte_for_byte(
+def test_a_rebuilt_dataset_is_equal_byte_for_byte(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     build = tmp_path / "build"
@@ -70,7 +70,7 @@ def test_a_row_of_another_version_of_the_library_is_not_taken(
     assert seed(ENTRIES[:1], tmp_path, tmp_path / "build", KEYS) == 0
 
 
-def test_what_was_captured_here_stays(dataset: Path, tmp_path: Path) -> None:
+def test_local_captures_are_kept(dataset: Path, tmp_path: Path) -> None:
     path = KEYS.path(ENTRIES[0], tmp_path)
     path.write_bytes(b"a capture")
     KEYS.path(ENTRIES[2], tmp_path).with_suffix(FAILURE).write_text("another reason")

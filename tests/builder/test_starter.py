@@ -65,7 +65,7 @@ def test_a_failure_is_recorded_with_its_reason_and_stops_the_writing(tmp_path: P
     assert len(files(tmp_path / "out")) == 3
 
 
-def test_a_key_changes_with_what_decides_the_row(tmp_path: Path) -> None:
+def test_a_key_changes_with_its_inputs(tmp_path: Path) -> None:
     path = tmp_path / "catalog.txt"
     path.write_text(CATALOG + CATALOG.replace("torch/", "more/").replace("float32", "bfloat16"))
     keys = Keys()

@@ -101,6 +101,6 @@ def test_graphs_that_do_not_give_their_parts_any_more_are_found(
     assert stale_parents(tmp_path) == {changed["id"]}
 
 
-def test_a_table_that_is_none_is_named(tmp_path: Path) -> None:
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(GraphNetError, match="There is no table `cv`"):
         build(tmp_path, tmp_path / "build", ["cv"], jobs=1)

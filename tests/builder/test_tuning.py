@@ -60,7 +60,7 @@ def test_the_card_says_where_they_are_from(dataset: Path, tmp_path: Path) -> Non
     assert "(4 ok, 1 crash) by `random`, on znver5 (1 threads), 2026-01-02, with" in text
 
 
-def test_what_is_too_large_or_broken_is_not_shipped(
+def test_large_or_broken_pools_are_not_shipped(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_tuning(tmp_path / "pool", TASKS, ROWS)

@@ -72,7 +72,7 @@ def test_equal_builds_measure_alike(built: tuple[Path, list[Capture]], tmp_path:
     assert all(len(figures) == 4 for figures in json.loads(first.read_text()).values())
 
 
-def test_what_was_measured_at_the_capture_stays_and_says_where_it_comes_from() -> None:
+def test_statistics_of_the_capture_stay_with_their_origin() -> None:
     each = {"role": "parameter", "source_name": "w", "mean": 1.0, "std": 2.0, "min": 0.0,
             "max": 3.0, "is_measured": True}  # fmt: skip
     row = with_weights({"inputs": [each]}, {"w": (0.0, 0.0, 0.0, 0.0)})

@@ -58,7 +58,7 @@ def test_debug_raises_the_error_wherever_it_stands(arguments: list[str]) -> None
     assert isinstance(result.exception, DatasetNotFoundError)
 
 
-def test_what_follows_two_dashes_is_no_option() -> None:
+def test_arguments_after_two_dashes_are_no_options() -> None:
     result = CliRunner().invoke(app, ["show", "--dataset", "./missing", "--", "--debug"])
     assert result.exit_code == 1
     assert result.stderr == "Error: The directory `missing` does not exist. Check the path.\n"

@@ -72,7 +72,7 @@ def test_a_run_that_was_killed_goes_on(dataset: Path, tmp_path: Path) -> None:
         (("cv/chain-2", "--compiler", WRONG, "--timeout", "x=1"), "There is no phase `x`"),
     ],
 )
-def test_what_cannot_be_bisected_is_said_and_leaves_nothing(
+def test_failed_bisections_are_explained_and_leave_no_files(
     words: tuple[str, ...], sentence: str, dataset: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"

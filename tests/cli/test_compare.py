@@ -25,7 +25,7 @@ def test_a_regression_exits_3(sets: tuple[Path, Path]) -> None:
     assert "Regressions (slower by more than 5%, or broken):" in result.stdout
 
 
-def test_what_is_allowed_exits_0(sets: tuple[Path, Path]) -> None:
+def test_tolerated_regressions_exit_0(sets: tuple[Path, Path]) -> None:
     a, b = sets
     assert invoke("compare", b, a).exit_code == 0
     assert invoke("compare", a, b, "--allow", 1).exit_code == 0

@@ -52,7 +52,7 @@ def test_options_are_shown_with_their_defaults() -> None:
     assert '"default"' in text
 
 
-def test_a_broken_entry_point_is_listed_with_what_is_wrong(
+def test_a_broken_entry_point_is_listed_with_its_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry_points = {"broken": "broken_example_module:Compiler"}

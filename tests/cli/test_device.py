@@ -54,7 +54,7 @@ def test_a_device_that_is_not_there_is_an_error() -> None:
 
 @pytest.mark.torch
 @pytest.mark.parametrize("device", ["cudda", "meta", "xpu", "cuda:x", "cuda:0,cuda:1", "cpu:0", ""])
-def test_what_rates_cannot_be_measured_on_ends_in_a_sentence(device: str) -> None:
+def test_unsupported_devices_end_in_a_sentence(device: str) -> None:
     result = CliRunner().invoke(app, ["device", "--device", device])
     assert result.exit_code == 1
     refusal = "Peak rates cannot be measured on `xpu`. Give one device:"

@@ -82,7 +82,7 @@ def test_every_verb_is_tried() -> None:
 
 @pytest.mark.parametrize("fault", ["below a file", "missing", "folder", "device", "bytes"])
 @pytest.mark.parametrize(("verb", "name"), sorted(READING))
-def test_what_cannot_be_read_ends_in_a_sentence(
+def test_unreadable_files_end_in_a_sentence(
     verb: str, name: str, fault: str, inputs: dict[str, Path], elsewhere: Path
 ) -> None:
     (elsewhere / "file").write_text("mine")

@@ -69,7 +69,7 @@ def test_a_default_of_the_command_line_is_that_of_the_library() -> None:
     assert selection.SelectionOptions().filters() == Filters()
 
 
-def test_what_is_kept_for_others_is_of_eager(tmp_path: Path) -> None:
+def test_references_are_of_eager_by_default(tmp_path: Path) -> None:
     options = run_options.CompilerOptions()
     assert options.names("torch", is_control=False) == ["inductor"]
     assert options.names("paddle", is_control=True) == ["paddle-eager"]

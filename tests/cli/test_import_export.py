@@ -37,7 +37,7 @@ def test_export_of_all_splits_and_import_are_the_identity(root: Path, tmp_path: 
     } == {row["id"]: exact(Sample.from_row(row)) for row in splits}
 
 
-def test_export_writes_what_datasets_reads(root: Path, tmp_path: Path) -> None:
+def test_datasets_reads_an_export(root: Path, tmp_path: Path) -> None:
     output = call("export", tmp_path / "graphnet", "--dataset", root).stdout
     assert output == f"{root} written to {tmp_path / 'graphnet'}\n"
     assert len(load_dataset(tmp_path / "graphnet", "cv", split="train")) == 20

@@ -28,7 +28,7 @@ def call(*arguments: str | Path, exit_code: int = 0) -> Result:
     return result
 
 
-def test_a_parquet_file_is_pushed_and_what_was_left_out_is_named(hub: Hub, tmp_path: Path) -> None:
+def test_a_parquet_file_is_pushed_and_skipped_rows_are_named(hub: Hub, tmp_path: Path) -> None:
     path = write_table(rows("cv", range(1, 4)), tmp_path / "mine.parquet")
     first = call(path, REPO, "--split", "train", *UNCHECKED).stdout.splitlines()
     head = hub.state.repositories[REPO].branches["main"]

@@ -43,7 +43,7 @@ def test_features_need_no_tvm_and_a_directory_no_slash(
 
 
 @needs_tvm
-def test_what_is_no_database_is_said_before_a_process_starts(tmp_path: Path) -> None:
+def test_an_invalid_database_is_refused_before_a_process_starts(tmp_path: Path) -> None:
     found = call("records", "import", tmp_path, "--out", tmp_path / "mine", exit_code=1)
     assert "no `database_workload.json`" in found.stderr and not (tmp_path / "mine").exists()
 

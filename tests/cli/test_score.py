@@ -40,7 +40,7 @@ def two_arms(tmp_path: Path) -> Path:
     return write(tmp_path / "two.parquet", [*FOUR, *other])
 
 
-def test_score_prints_a_row_per_arm_then_what_follows(runs: Path) -> None:
+def test_score_prints_a_row_per_arm_then_conclusions(runs: Path) -> None:
     result = invoke("score", runs)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()

@@ -23,7 +23,7 @@ def dataset(tmp_path: Path) -> Path:
     return write_dataset(tmp_path / "dataset")
 
 
-def test_ids_are_printed_and_what_they_cover_is_said_beside_them(dataset: Path) -> None:
+def test_ids_are_printed_with_their_coverage(dataset: Path) -> None:
     found = call("select", "--dataset", dataset, "--count", "2", "--cover", "operators,tasks")
     ids = found.stdout.split()
     assert len(ids) == 2
@@ -34,7 +34,7 @@ def test_ids_are_printed_and_what_they_cover_is_said_beside_them(dataset: Path) 
     )
 
 
-def test_a_list_of_ids_is_what_other_verbs_take(dataset: Path, tmp_path: Path) -> None:
+def test_other_verbs_accept_a_list_of_ids(dataset: Path, tmp_path: Path) -> None:
     listed = tmp_path / "lists" / "ids.txt"
     call("select", "--within", "cv", "--dataset", dataset, "--count", "3", "--out", listed)
     ids = listed.read_text().split()
@@ -84,7 +84,7 @@ def test_the_list_of_the_demo_names_embedded_graphs_of_all_tasks() -> None:
     assert {row["framework"] for row in rows} == {"torch"}
 
 
-def test_what_cannot_be_chosen_is_said(dataset: Path, tmp_path: Path) -> None:
+def test_invalid_selections_are_refused(dataset: Path, tmp_path: Path) -> None:
     words = ("select", "--dataset", dataset)
     said = call(*words, "--cover", "shape", exit_code=1).stderr
     assert "Unknown kind `shape`" in said and "`shapes`" in said

@@ -50,7 +50,7 @@ def test_what_cannot_be_is_an_error_before_anything_is_done(
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
-def test_a_name_that_is_none_is_an_error(root: Path, tmp_path: Path) -> None:
+def test_an_unknown_name_is_an_error(root: Path, tmp_path: Path) -> None:
     out = tmp_path / "mine"
     words = ["transform", "npl", "--dataset", root, "--cast", "float16", "--out", out]
     assert "`npl` is neither a config nor the id of a sample" in call(*words, exit_code=1).stderr
@@ -58,7 +58,7 @@ def test_a_name_that_is_none_is_an_error(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-def test_what_is_refused_is_said_and_the_rest_is_done(tmp_path: Path) -> None:
+def test_refusals_are_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     graphs = write_table([chain("a/good", 2), overflowing("a/bad")], tmp_path / "two.parquet")
     words = ["--cast", "float16", "--jobs", "1", "--out"]
     done = call("transform", graphs, *words, tmp_path / "mine", exit_code=3)

@@ -24,7 +24,7 @@ def both(tmp_path: Path) -> str:
 
 
 @pytest.mark.paddle
-def test_what_agrees_is_written_and_what_has_no_rule_is_named(tmp_path: Path, both: str) -> None:
+def test_agreeing_graphs_are_written_and_missing_rules_are_named(tmp_path: Path, both: str) -> None:
     out = tmp_path / "paddle.parquet"
     result = CliRunner().invoke(app, ["translate", both, "--out", str(out), "--check"])
     assert result.exit_code == 3, result.output

@@ -54,7 +54,7 @@ def test_samples_of_one_framework_can_be_chosen(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-def test_what_was_found_is_written_with_the_graphs(tmp_path: Path) -> None:
+def test_outcomes_are_written_with_the_graphs(tmp_path: Path) -> None:
     path = write_table([VALID, CUSTOM], tmp_path / "two.parquet")
     out = tmp_path / "checked.parquet"
     command = ["--quiet", "validate", str(path), *READING, "--out"]
@@ -112,7 +112,7 @@ def test_completing_a_command_line_starts_nothing() -> None:
 
 
 @pytest.mark.torch
-def test_a_wrong_word_ends_what_was_started_early() -> None:
+def test_a_usage_error_ends_early_servers() -> None:
     before = set(descendants(os.getpid()))
     with keep_servers(most=0):
         result = CliRunner().invoke(app, ["validate", "torch/no-such"])

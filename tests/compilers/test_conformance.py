@@ -69,7 +69,7 @@ def inference(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore")  # what the compilers' own code warns of is their business
 @pytest.mark.parametrize(("entry", "name"), parameters())
-def test_compiled_does_what_eager_does(entry: Any, name: str) -> None:
+def test_compiled_outputs_equal_eager(entry: Any, name: str) -> None:
     compiler_class = entry.load()
     is_available, reason = compiler_class.is_available()
     if not is_available:

@@ -45,7 +45,7 @@ def test_a_fixed_input_cannot_change(inputs: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["x", "weight"])
-def test_exporting_refuses_what_writes_to_its_callers_tensors(name: str) -> None:
+def test_exporting_refuses_writes_to_arguments(name: str) -> None:
     class Writes(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -64,7 +64,7 @@ def test_exporting_refuses_what_writes_to_its_callers_tensors(name: str) -> None
     )
 
 
-def test_what_is_written_in_place_inside_is_nobodys_business(inputs: dict[str, Any]) -> None:
+def test_internal_in_place_writes_are_allowed(inputs: dict[str, Any]) -> None:
     class WritesInside(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return (x + 1).mul_(2)

@@ -30,7 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_a_nested_function_travels_with_what_it_uses(cache: Path) -> None:
+def test_a_nested_function_is_saved_with_its_dependencies(cache: Path) -> None:
     offset = 2
 
     def mine(module: Any, example_inputs: Any) -> Any:
@@ -75,7 +75,7 @@ def test_a_compiler_class_travels_too() -> None:
     assert found.name == "mine"
 
 
-def test_what_a_module_holds_is_named_by_it() -> None:
+def test_functions_of_modules_are_saved_by_name() -> None:
     reference = compiler_of_object(candidates.compile_raises)
     assert reference.endswith(":compile_raises")
     assert "cache" not in reference
@@ -89,7 +89,7 @@ def test_what_a_module_holds_is_named_by_it() -> None:
         (int, "The compiler is type `<class 'int'>`, but it must be a name, a function"),
     ],
 )
-def test_what_is_no_named_function_is_refused(factory: Any, message: str) -> None:
+def test_unnamed_functions_are_refused(factory: Any, message: str) -> None:
     with pytest.raises(CompilerError, match=message):
         compiler_of_object(factory)
 

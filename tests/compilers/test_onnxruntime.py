@@ -17,9 +17,7 @@ pytest.importorskip("onnxscript", reason="onnxscript is not installed")
         ({"spinning": "never"}, "session.intra_op.allow_spinning", "0"),
     ],
 )
-def test_threads_wait_in_a_loop_as_long_as_they_are_told(
-    options: dict[str, str], name: str, value: str
-) -> None:
+def test_threads_spin_as_long_as_requested(options: dict[str, str], name: str, value: str) -> None:
     settings = OnnxRuntime(options)._session_options(onnxruntime)
     assert settings.get_session_config_entry(name) == value
 
@@ -33,7 +31,7 @@ def test_the_default_of_onnxruntime_can_be_had() -> None:
 
 @pytest.mark.filterwarnings("ignore")  # the exporter's own
 @pytest.mark.parametrize("spinning", ["within_calls", "always", "never"])
-def test_what_it_gives_does_not_depend_on_it(spinning: str) -> None:
+def test_outputs_do_not_depend_on_spinning(spinning: str) -> None:
     module = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU()))
     inputs = {"input": torch.randn(4, 8, generator=torch.Generator().manual_seed(0))}
     with torch.no_grad():

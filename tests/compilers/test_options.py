@@ -19,7 +19,7 @@ TABLE = {
 }
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_missing_options_have_defaults() -> None:
     assert check_options("mine", TABLE, {"level": 3, "slack": 1}) == {
         "mode": "default",
         "level": 3,
@@ -57,7 +57,7 @@ def test_what_is_not_given_has_its_default() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_named(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_are_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(CompilerError) as error:
         check_options("mine", TABLE, options)
     assert str(error.value) == message

@@ -69,7 +69,7 @@ OUTPUTS: dict[str, Any] = {
 @pytest.mark.parametrize("weights", ["inputs", "parameters"])
 @pytest.mark.parametrize("structure", OUTPUTS)
 @pytest.mark.parametrize("name", NAMES)
-def test_compiled_does_what_eager_does(name: str, structure: str, weights: Any) -> None:
+def test_compiled_outputs_equal_eager(name: str, structure: str, weights: Any) -> None:
     from graphnet_datasets.frameworks import make_inputs, materialize
 
     sample = make_sample(1, OUTPUTS[structure])
@@ -106,7 +106,7 @@ def test_many_inputs_keep_their_order(name: str) -> None:
         assert equal(compiled(**values), materialize(sample)(**values))
 
 
-def test_what_raises_in_compiled_code_raises_in_the_run() -> None:
+def test_errors_of_compiled_code_are_raised_in_the_run() -> None:
     from graphnet_datasets.frameworks import make_inputs, materialize
 
     value = Value("int64", (2,))
@@ -152,7 +152,7 @@ def test_numbers_are_fixed_when_compiling() -> None:
             compiled(**{**inputs, "scalar_0": 3})
 
 
-def test_cinn_says_that_this_paddle_has_none() -> None:
+def test_cinn_is_unavailable_in_this_paddle() -> None:
     if paddle.is_compiled_with_cinn():
         pytest.skip("this paddle has CINN")
     entry = find_entry("cinn", "paddle")

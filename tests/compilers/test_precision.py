@@ -49,7 +49,7 @@ def test_onnxruntime_does_not_run_on_the_cpu_in_the_place_of_a_gpu() -> None:
     )
 
 
-def test_tensorrt_counts_what_is_left_to_torch(module: torch.fx.GraphModule) -> None:
+def test_tensorrt_counts_operators_left_to_torch(module: torch.fx.GraphModule) -> None:
     from graphnet_datasets.compilers.tensorrt import TensorRT
 
     whole = torch.nn.Module()

@@ -72,7 +72,7 @@ def test_eager_and_torchscript_need_nothing_of_the_framework_s_compiler() -> Non
     }
 
 
-def test_what_onnxruntime_imports_is_there_before_the_fork() -> None:
+def test_imports_of_onnxruntime_happen_before_the_fork() -> None:
     pytest.importorskip("onnxscript", reason="onnxscript is not installed: [onnxruntime]")
     assert prepared_for("eager", "onnxruntime") == {
         "inductor": False,

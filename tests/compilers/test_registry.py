@@ -130,7 +130,7 @@ def test_a_name_is_given_once() -> None:
     assert find_entry("eager").origin == "built in"
 
 
-def test_what_no_other_process_would_find_is_refused() -> None:
+def test_compilers_unknown_to_other_processes_are_refused() -> None:
     def local(module: Any, example_inputs: Any) -> Any:  # noqa: ARG001
         return module
 
@@ -161,7 +161,7 @@ def test_an_unknown_name_lists_those_there_are() -> None:
     assert message.endswith("or name it as `module:attribute`.")
 
 
-def test_a_file_without_the_name_in_it_is_told_from_a_name() -> None:
+def test_a_file_without_the_name_is_distinguished_from_a_name() -> None:
     with pytest.raises(UnknownCompilerError) as error:
         make_compiler("compilers/mine.py")
     assert str(error.value) == (
@@ -197,7 +197,7 @@ def test_a_reference_that_leads_nowhere_is_named(reference: str, cause: str) -> 
     )
 
 
-def test_what_is_no_compiler_is_refused() -> None:
+def test_objects_that_are_no_compiler_are_refused() -> None:
     with pytest.raises(CompilerError) as error:
         make_compiler(f"{__name__}:NOT_A_COMPILER")
     assert str(error.value) == (
@@ -206,7 +206,7 @@ def test_what_is_no_compiler_is_refused() -> None:
     )
 
 
-def test_an_unavailable_compiler_says_what_to_install() -> None:
+def test_an_unavailable_compiler_names_the_package() -> None:
     assert NeverHere.version() == ""
     with pytest.raises(CompilerUnavailableError) as error:
         make_compiler(f"{__name__}:NeverHere")
@@ -243,7 +243,7 @@ def installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     sys.modules.pop("entry_point_example", None)
 
 
-def test_entry_points_are_found_and_do_not_replace_what_is_built_in(installed_package: str) -> None:
+def test_entry_points_do_not_replace_builtin_compilers(installed_package: str) -> None:
     assert find_entry("found").origin == installed_package
     assert find_entry("found", "paddle").framework == "paddle"
     assert find_entry("eager").origin == "built in"

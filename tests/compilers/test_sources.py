@@ -43,7 +43,9 @@ PACKAGE = {
     ("edited", "is_part"),
     [(name, name != "house9/garden.py") for name in PACKAGE],
 )
-def test_a_module_is_what_it_imports_of_its_package(lay: Lay, edited: str, is_part: bool) -> None:
+def test_the_source_of_a_module_includes_its_imports_from_the_package(
+    lay: Lay, edited: str, is_part: bool
+) -> None:
     lay(PACKAGE)
     before = source_hash("house9.entrance:compile")
     assert before == source_hash("house9.entrance:other")
@@ -55,7 +57,9 @@ def test_a_module_is_what_it_imports_of_its_package(lay: Lay, edited: str, is_pa
 
 
 @pytest.mark.parametrize("edited", ["mine.py", "helper9.py", "tools9/__init__.py"])
-def test_a_file_is_what_it_imports_from_beside_it(lay: Lay, tmp_path: Path, edited: str) -> None:
+def test_the_source_of_a_file_includes_neighbouring_imports(
+    lay: Lay, tmp_path: Path, edited: str
+) -> None:
     files = {
         "mine.py": "import helper9, json\n",
         "helper9.py": "from tools9 import use\n",
@@ -80,12 +84,12 @@ def test_a_file_in_a_package_is_the_module(lay: Lay, tmp_path: Path, edited: str
     assert (source_hash(f"{path}:compile") == before) is (edited is None)
 
 
-def test_what_cannot_be_parsed_counts_with_its_bytes(lay: Lay, tmp_path: Path) -> None:
+def test_unparsable_files_count_with_their_bytes(lay: Lay, tmp_path: Path) -> None:
     lay({"odd.py": "def (\n"})
     before = source_hash(f"{tmp_path / 'odd.py'}:x")
     lay({"odd.py": "def ((\n"})
     assert source_hash(f"{tmp_path / 'odd.py'}:x") != before != ""
 
 
-def test_what_has_no_file_has_no_source(tmp_path: Path) -> None:
+def test_objects_without_a_file_have_no_source(tmp_path: Path) -> None:
     assert source_hash("sys:exit") == source_hash(f"{tmp_path / 'missing.py'}:x") == ""

@@ -117,7 +117,7 @@ def test_tasks_follow_source_and_tag(record: dict[str, Any], sample_id: str, tas
     assert task_of(record, sample_id) == task
 
 
-def test_what_the_record_holds_beside_is_kept(folder: Path) -> None:
+def test_other_fields_of_the_record_are_kept(folder: Path) -> None:
     change_record(folder, dynamic=False, symbolic_dimension_reifier="x", heuristic_tag="robots")
     [sample] = read_directory(folder)
     assert json.loads(sample.provenance.metadata) == {

@@ -222,7 +222,7 @@ def test_a_failed_write_leaves_the_earlier_directory(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["relu"]
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         read_directory(tmp_path / "absent")
     assert str(caught.value) == (

@@ -91,7 +91,7 @@ def test_a_third_framework_goes_from_row_to_score(toy: Sample, tmp_path: Path) -
     assert speedup_score(runs, p=0.1, b=0.1).at(-5)["lambda"] == 1.0
 
 
-def test_what_a_framework_does_not_offer_is_said(toy: Sample) -> None:
+def test_missing_features_of_a_framework_are_reported(toy: Sample) -> None:
     assert print_source(toy) == "toy.matmul\ntoy.add\ntoy.tanh"
     with pytest.raises(UnknownFrameworkError) as caught:
         find_results(toy)

@@ -45,7 +45,7 @@ def test_a_literal_fits_where_it_does(framework: str) -> None:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_what_fails_at_the_sizes_of_the_capture_is_unknown(framework: str) -> None:
+def test_failures_at_the_captured_sizes_are_unknown(framework: str) -> None:
     with probe(whole(framework), POINTS) as prober:
         outcomes = prober.call([reshape(framework, 7)] * 3)
         assert [outcome.kind for outcome in outcomes] == ["unknown"] * 3

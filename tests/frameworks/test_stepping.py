@@ -59,7 +59,7 @@ def test_of_the_weights_only_those_are_there_that_an_operator_needs(framework: s
         assert held(stepper) == []
 
 
-def test_what_is_drawn_when_it_is_read_is_what_is_drawn_beforehand(framework: str) -> None:
+def test_lazy_draws_equal_eager_draws(framework: str) -> None:
     sample = chain(framework)
     with module(framework, "observing").stepping(sample, seed=3) as stepper:
         for position in range(sample.num_ops):

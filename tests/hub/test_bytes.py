@@ -33,7 +33,7 @@ def large(task: str, num_ops: int, seed: int) -> Sample:
     )
 
 
-def test_only_what_is_needed_of_the_shards_is_fetched(hub: Hub) -> None:
+def test_only_needed_parts_of_shards_are_fetched(hub: Hub) -> None:
     push([large("cv", size, size) for size in range(1, 101)], REPO, split="train")
     push([large("cv", size, size) for size in range(101, 201)], REPO, split="train")
     push([large("nlp", size, size) for size in range(201, 241)], REPO, split="train")

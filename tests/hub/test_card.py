@@ -67,7 +67,7 @@ def test_truncated_graphs_are_pushed_apart_and_not_counted(hub: Hub) -> None:
     assert push([cut], REPO, split="train").num_added == 0  # it is held
 
 
-def test_what_the_owner_wrote_stays(hub: Hub) -> None:
+def test_text_of_the_owner_is_kept(hub: Hub) -> None:
     push(chains("cv", [1]), REPO, split="train")
     text = files(hub)["README.md"].decode()
     text = text.replace("---\n", "---\nlicense: apache-2.0\n", 1).replace("# graphs", "# Ours")

@@ -14,7 +14,7 @@ from .pushes import REPO, push
 
 
 @pytest.mark.usefixtures("hub")
-def test_what_fails_a_check_is_left_out_with_the_reason() -> None:
+def test_rows_that_fail_a_check_are_skipped_with_the_reason() -> None:
     pushed = push_samples([VALID, BREAKS], REPO, split="train")
     assert pushed.num_added == 1
     [skipped] = pushed.skipped

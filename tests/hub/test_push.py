@@ -20,7 +20,7 @@ from tests.tables import chain, rows
 from .pushes import REPO, chains, files, push, shards
 
 
-def test_what_is_pushed_is_read_back_exactly(hub: Hub) -> None:
+def test_pushed_rows_are_read_back_exactly(hub: Hub) -> None:
     samples = [*chains("cv", range(3, 0, -1)), *chains("nlp", [5])]
     pushed = push(samples, REPO, split="train")
     assert (pushed.num_added, pushed.skipped, pushed.pull_request_url) == (4, (), None)
@@ -63,7 +63,7 @@ def test_a_push_adds_one_shard_per_config_and_split_in_one_commit(hub: Hub) -> N
     assert sorted(load_dataset(REPO, split="train")["num_ops"]) == list(range(1, 10))
 
 
-def test_what_is_there_is_left_out_with_the_reason(hub: Hub) -> None:
+def test_existing_rows_are_skipped_with_the_reason(hub: Hub) -> None:
     push(chains("cv", [1, 2]), REPO, split="train")
     again = [chain("other/name", 1), chain("cv/chain-2", 2, "cv"), *chains("cv", [3, 3])]
     pushed = push(again, REPO, split="test")

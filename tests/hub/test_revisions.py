@@ -19,7 +19,7 @@ from tests.tables import rows
 from .pushes import REPO, chains, files, push, shards
 
 
-def test_the_main_branch_holds_what_is_pushed(hub: Hub) -> None:
+def test_pushed_rows_are_on_the_main_branch(hub: Hub) -> None:
     push(chains("cv", [1]), REPO)
     assert set(hub.state.repositories[REPO].branches) == {"main"}
     assert {"README.md", "graphs.svg", *shards(hub)} <= set(files(hub))

@@ -61,7 +61,7 @@ def test_graphs_are_checked_and_those_that_fail_are_left_out(clone: Path) -> Non
     assert re.search(r"\| `runnable` \| 1 \| 0 \|", done.summary)
 
 
-def test_what_is_there_is_left_out_and_submissions_side_by_side_can_be_merged(clone: Path) -> None:
+def test_existing_rows_are_skipped_and_parallel_submissions_merge(clone: Path) -> None:
     submit_samples(chains(1), clone, branch="first", **UNCHECKED)
     git(clone, "switch", "--quiet", "main")
     git(clone, "merge", "--quiet", "first")
@@ -157,7 +157,7 @@ def test_an_empty_repository_gets_its_first_commit(tmp_path: Path) -> None:
     assert git(empty, "status", "--porcelain") == ""
 
 
-def test_what_is_no_clone_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_is_no_clone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PushError, match="is not a clone of a Git repository"):
         submit_samples(chains(1), tmp_path, **UNCHECKED)
     with pytest.raises(PushError, match="There is no directory"):

@@ -88,7 +88,7 @@ def test_an_interrupted_push_leaves_the_repository_as_it_was(
 
 
 @pytest.mark.usefixtures("hub")
-def test_a_token_that_may_not_write_is_told_to_log_in() -> None:
+def test_a_token_without_write_permission_gets_advice() -> None:
     with pytest.raises(PushError, match=r"Log in with a token with write access"):
         push(chains("cv", [1]), REPO, token="hf_wrong")  # noqa: S106
 

@@ -151,7 +151,7 @@ def test_probe_flips_an_eighth_of_a_constant_mask() -> None:
     assert make_array(sample, 0, mode="probe").mean() == pytest.approx(0.875, abs=0.01)
 
 
-def test_probe_draws_what_replay_draws_where_nothing_was_constant() -> None:
+def test_probe_and_replay_draw_the_same_without_constants() -> None:
     sample = sample_of("float32", (1000,), Statistics(0.1, 0.3, -1.0, 1.0))
     assert np.array_equal(make_array(sample, 0), make_array(sample, 0, mode="probe"))
 

@@ -162,7 +162,7 @@ def test_stored_boxes_stay_in_order_in_another_call() -> None:
         assert (drawn[:, 2:] >= drawn[:, :2]).all()
 
 
-def test_constants_stay_what_they_are() -> None:
+def test_constants_are_unchanged() -> None:
     held = np.full((3, 4), 7.0)
     order_corners(held, Boxes(0), 0.0, 7.0)
     assert (held == 7).all()

@@ -34,7 +34,7 @@ def normals(key: int, size: int, start: int = 0) -> np.ndarray:
     return out
 
 
-def test_blocks_hold_what_they_hold_everywhere() -> None:
+def test_blocks_are_equal_on_every_machine() -> None:
     draws.prepare_blocks()
     for name, block in (("normal", draws.normal_block()), ("bit", draws.bit_block())):
         little = block.astype(block.dtype.newbyteorder("<"))

@@ -75,7 +75,7 @@ def test_with_and_without_torch_the_bits_are_the_same(
     above=st.floats(0, 12),
     size=st.integers(1, 9000),
 )
-def test_cutting_what_was_rounded_gives_the_bits_of_rounding_what_was_cut(
+def test_clipping_and_rounding_commute(
     dtype: str, mean: float, std: float, below: float, above: float, size: int
 ) -> None:
     wanted = Distribution(mean, std, mean - below, mean + above)

@@ -14,7 +14,7 @@ from graphnet_datasets.sample import Sample
 SAMPLE = Sample("example/empty", "torch", "other", (), (), ())
 
 
-def test_an_answer_is_kept_even_if_it_is_none_and_stays_with_its_sample() -> None:
+def test_results_are_cached_per_sample_even_if_none() -> None:
     asked: list[str] = []
 
     @once_per_sample

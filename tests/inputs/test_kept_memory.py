@@ -73,7 +73,7 @@ def test_arrays_that_live_never_share_a_byte(steps: list[tuple[int, bool, int]])
         assert all(region.is_free for region in memory._regions)
 
 
-def test_regions_grow_and_what_is_beyond_the_limit_is_given_back(
+def test_regions_grow_and_excess_memory_is_released(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     memory = KeptMemory()

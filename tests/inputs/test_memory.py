@@ -47,7 +47,7 @@ def _owner(array: npt.NDArray) -> object | None:
     return owner
 
 
-def test_what_is_drawn_does_not_depend_on_where_it_lies() -> None:
+def test_draws_do_not_depend_on_their_memory() -> None:
     dtypes = ("float32", "float16", "bfloat16", "float64", "int64", "bool", "complex64")
     inputs = tuple(
         Input("parameter", Value(dtype, (300_000,)), statistics=Statistics(0.3, 0.46, -1.0, 1.0))

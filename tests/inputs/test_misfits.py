@@ -35,12 +35,12 @@ def test_a_measured_range_counts_as_stored_elements_do() -> None:
     ]
 
 
-def test_what_is_shifted_into_range_fits() -> None:
+def test_shifted_indices_fit() -> None:
     shift = Op("operator.sub", (Ref(0), 100))
     lookup = Op("torch.nn.functional.embedding", (Ref(2), Ref(1)))
     assert misfits(sample_with(stored(100, 107), shift, lookup)) == []
     assert len(misfits(sample_with(stored(99, 107), shift, lookup))) == 1
 
 
-def test_what_indexes_nothing_may_be_anything() -> None:
+def test_integers_that_are_no_indices_are_unrestricted() -> None:
     assert misfits(sample_with(stored(0, 10**9), Op("torch.neg", (Ref(0),)))) == []

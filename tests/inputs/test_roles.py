@@ -137,7 +137,7 @@ def test_a_mask_hides_the_end_of_sequences(batch: int) -> None:
     assert 0.75 <= min(shares) < max(shares) <= 1
 
 
-def test_a_mask_of_what_is_hidden_keeps_its_meaning() -> None:
+def test_an_inverted_mask_keeps_its_meaning() -> None:
     hidden = Input("input", Value("bool", (1, 8)), data=np.array([0] * 7 + [1], bool).tobytes())
     sample = sample_of((hidden,), (Op("torch.Tensor.logical_not", (Ref(0),)),))
     for seed in range(50):
@@ -158,7 +158,7 @@ def test_positions_count_up_from_somewhere() -> None:
     assert (drawn.min(), drawn.max()) == (0, 19)
 
 
-def test_what_a_shape_follows_from_stays() -> None:
+def test_inputs_that_decide_shapes_are_unchanged() -> None:
     counts = ids((3,), int64(2, 1, 4))
     repeated = Op("torch.repeat_interleave", (Ref(1), Ref(0)))
     sample = sample_of((counts, Input("input", Value("float32", (3,)))), (repeated,))
@@ -203,7 +203,7 @@ def test_boxes_stay_boxes_and_change_places() -> None:
     )
 
 
-def test_integers_of_which_nothing_was_recorded_are_drawn_for_what_they_index() -> None:
+def test_unrecorded_integers_are_drawn_for_their_indexed_dimension() -> None:
     sample = sample_of((ids((1000,)), table(500)), (EMBEDDING,))
     drawn = make_array(sample, 0)
     assert drawn.max() > 100

@@ -44,7 +44,7 @@ def test_a_job_that_returns_is_finished_and_its_messages_arrive(server: ForkServ
     assert set(outcome.phase_s) == {"first", "second"}
 
 
-def test_what_was_said_in_an_earlier_phase_cannot_be_taken_back(server: ForkServer) -> None:
+def test_messages_of_an_earlier_phase_cannot_be_revoked(server: ForkServer) -> None:
     outcome = run(server, "take_back")
     assert outcome.merged() == {"early": "said first", "list": [1], "late": 2}
     assert outcome.message_phases == ["first", "second", "second"]
@@ -78,7 +78,7 @@ def test_a_stamp_that_does_not_come_from_the_job_is_a_protocol_error(server: For
     }
 
 
-def test_a_message_that_does_not_come_from_the_reporter_is_none(server: ForkServer) -> None:
+def test_messages_from_elsewhere_are_ignored(server: ForkServer) -> None:
     outcome = run(server, "write_to_every_file")
     assert outcome.ending is Ending.PROTOCOL
     assert outcome.merged() == {}
@@ -91,7 +91,7 @@ def test_each_job_has_a_process_of_its_own_out_of_one_server(server: ForkServer)
     assert server.pid not in pids
 
 
-def test_an_error_is_told_from_a_crash_by_its_type_and_text(server: ForkServer) -> None:
+def test_errors_have_a_type_and_text_unlike_crashes(server: ForkServer) -> None:
     outcome = run(server, "raise", length=100_000)
     assert outcome.ending is Ending.ERROR
     assert outcome.phase == "first"

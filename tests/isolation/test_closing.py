@@ -74,7 +74,7 @@ def test_a_server_that_still_imports_is_ended_at_once(threads: Threads, tmp_path
     assert not Path(f"/proc/{pid}").exists()
 
 
-def test_what_is_under_way_in_a_pool_ends_when_another_thread_closes_it(threads: Threads) -> None:
+def test_closing_a_pool_from_another_thread_ends_its_jobs(threads: Threads) -> None:
     before = set(descendants(os.getpid()))
     pool = LocalPool(Work(JOBS, ("only",), NEVER), 2)
     running = threads.submit(list, pool.run([PoolJob("a", {"do": "sleep"})] * 5))

@@ -80,7 +80,7 @@ def test_others_are_not_taken_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         assert use(make()) == first
 
 
-def test_what_has_waited_longest_makes_room() -> None:
+def test_the_longest_idle_server_is_replaced() -> None:
     with keep_servers(most=2):
         first, second, third = (use(make(NUMBER=str(number))) for number in range(3))
         wait_until_gone(first)
@@ -139,7 +139,7 @@ def test_several_owners_at_once_have_servers_of_their_own() -> None:
         assert one.pid != other.pid
 
 
-def test_what_is_kept_ends_with_the_process() -> None:
+def test_kept_servers_end_with_the_process() -> None:
     code = f"""
 from graphnet_datasets.isolation import ForkServer, keep_servers
 context = keep_servers()

@@ -10,7 +10,7 @@ from .test_client import MODULE, ROOT, run
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_the_server_imports_what_a_job_has_imported(fails: bool) -> None:
+def test_the_server_imports_modules_of_earlier_jobs(fails: bool) -> None:
     with ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}) as server:
 
         def is_there(name: str) -> bool:

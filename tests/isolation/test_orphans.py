@@ -29,7 +29,7 @@ def new_server() -> ForkServer:
         ("leave_with_other_limits", {}),
     ],
 )
-def test_what_was_left_behind_dies_although_its_server_was_killed(
+def test_orphans_die_if_their_server_was_killed(
     tmp_path: Path, do: str, payload: dict[str, Any]
 ) -> None:
     was_subreaper = is_subreaper()
@@ -42,7 +42,7 @@ def test_what_was_left_behind_dies_although_its_server_was_killed(
     assert is_subreaper() == was_subreaper
 
 
-def test_what_was_left_behind_dies_although_its_server_was_stopped(
+def test_orphans_die_if_their_server_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("graphnet_datasets.isolation.watch.KILL_GRACE_S", 0.5)

@@ -68,7 +68,7 @@ def test_a_reader_that_stops_leaves_nothing_running(pool: LocalPool) -> None:
     wait_until(lambda: set(descendants(os.getpid())) <= before)
 
 
-def test_an_error_of_whoever_gives_the_jobs_is_theirs(pool: LocalPool) -> None:
+def test_an_error_of_the_job_iterator_is_raised(pool: LocalPool) -> None:
     def broken() -> Iterator[PoolJob]:
         yield from squares(range(1))
         raise KeyError("no more")

@@ -39,7 +39,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.slow
-def test_rows_hold_the_text_and_what_it_was_made_of(collected: Any) -> None:
+def test_rows_contain_the_text_and_its_origin(collected: Any) -> None:
     (row,) = load_dataset(collected.out, "kernels", split="all")
     assert row["subgraph_hash"] == subgraph_hash(FUSED)
     assert (row["sample_id"], row["compiler"], row["language"]) == ("test/fused", "tc", "c")
@@ -51,7 +51,7 @@ def test_rows_hold_the_text_and_what_it_was_made_of(collected: Any) -> None:
 
 
 @pytest.mark.slow
-def test_what_gave_nothing_is_named(collected: Any) -> None:
+def test_graphs_without_kernels_are_named(collected: Any) -> None:
     (refused,) = collected.refused
     assert refused.id == "test/sorted" and refused.reason
     assert "1 kernel written to" in collected.summary()
@@ -60,7 +60,7 @@ def test_what_gave_nothing_is_named(collected: Any) -> None:
 
 
 @pytest.mark.slow
-def test_what_takes_too_long_is_given_up(tmp_path: Path) -> None:
+def test_slow_jobs_are_ended(tmp_path: Path) -> None:
     pytest.importorskip("islpy", reason="the extra `tc` is not installed")
     limits = Limits(
         phase_timeouts_s={"compile": 0.1, "run": 1.0}, memory_bytes=KERNEL_LIMITS.memory_bytes
@@ -107,7 +107,7 @@ def test_inductors_kernels_for_a_gpu_are_triton() -> None:
     assert "@triton.jit" in kernel.source and ".run(" in kernel.launch["calls"][0]
 
 
-def test_bad_calls_say_what_is_wrong(tmp_path: Path) -> None:
+def test_errors_of_bad_calls_name_the_problem(tmp_path: Path) -> None:
     with pytest.raises(CompilerError, match="Generated kernels cannot be collected from `eager`"):
         collect_kernels([FUSED], tmp_path / "mine", compiler="eager")
     with pytest.raises(CompilerError, match="`magic`"):

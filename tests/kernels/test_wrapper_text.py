@@ -48,6 +48,6 @@ def test_a_kernel_that_nobody_calls_comes_last() -> None:
     assert (kernel.calls, library) == ((), [])
 
 
-def test_what_is_no_python_is_refused() -> None:
+def test_invalid_python_is_refused() -> None:
     with pytest.raises(ValueError, match="The wrapper is not valid Python"):
         read_wrapper("def (")

@@ -41,9 +41,7 @@ def without_names(scores: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("options", [{}, {"p": 0.0, "b": 0.5}, {"variant": "upstream-extended"}])
-def test_compute_gives_what_the_function_gives(
-    metric: Any, name: str, options: dict[str, Any]
-) -> None:
+def test_compute_agrees_with_the_function(metric: Any, name: str, options: dict[str, Any]) -> None:
     found = metric.compute(**to_metric_inputs(RUNS), **options)
     expected = FUNCTIONS[name](RUNS, **options).to_dict()
     assert without_names(found) == without_names(expected)
@@ -61,7 +59,7 @@ def test_batches_and_single_runs_add_up(metric: Any) -> None:
 
 @pytest.mark.parametrize("add", ["compute", "add_batch", "add"])
 @pytest.mark.parametrize("left_out", [(), ("family", "null_t"), ("status", "family", "warnings")])
-def test_what_is_not_known_may_be_none_or_left_out(
+def test_unknown_fields_may_be_none_or_missing(
     metric: Any, add: str, left_out: tuple[str, ...]
 ) -> None:
     for unknown in (

@@ -94,7 +94,7 @@ def test_every_operator_is_in_one_box_and_edges_go_forward(max_boxes: int, sampl
 
 @settings(max_examples=25)
 @given(sample=runnable_samples(max_ops=20))
-def test_boxes_do_not_overlap_and_lie_below_what_they_take(sample: Sample) -> None:
+def test_boxes_do_not_overlap_and_are_below_their_operands(sample: Sample) -> None:
     folded = fold(sample)
     widths = [30.0 + 10 * index for index in range(len(folded.boxes))]
     layout = place(widths, folded.edges)
@@ -109,7 +109,7 @@ def test_boxes_do_not_overlap_and_lie_below_what_they_take(sample: Sample) -> No
         assert min(in_layer)[0] >= 0 and max(in_layer)[1] <= layout.width
 
 
-def test_a_picture_is_an_svg_that_says_what_is_in_it() -> None:
+def test_a_picture_is_an_svg_with_a_description() -> None:
     svg = draw_graph(transformer(12), max_boxes=10)
     root = ElementTree.fromstring(svg)  # noqa: S314 - text of our own
     texts = [each.text for each in root.iter(f"{SVG}text")]

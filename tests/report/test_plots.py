@@ -111,7 +111,7 @@ def test_p_b_and_variant_stand_in_the_title() -> None:
     ]
 
 
-def test_the_axis_says_which_way_is_stricter_and_what_is_forgiven() -> None:
+def test_the_axis_labels_strictness_and_forgiven_errors() -> None:
     meaning = "t = 1, 2, 3 forgive wrong outputs, crashes, failed compilation"
     scores = error_aware_speedup_score(FOUR)
     (axis,) = plot_scores({"": {"x": scores}}).axes

@@ -62,7 +62,7 @@ def test_many_ids_that_collide_in_a_random_order(tmp_path: Path) -> None:
     assert read_tree(tmp_path / "tree") == sorted(exact(each) for each in samples)
 
 
-def test_what_fails_is_named_as_often_as_it_fails(tmp_path: Path) -> None:
+def test_every_failure_is_named(tmp_path: Path) -> None:
     good = sample_to_row(chain("a/b", 2))
     bad = [{**good, "id": name} for name in ("../up", "/root", "a//b", "a/../b", "../up", "a b")]
     table = write_table([good, *bad, good], tmp_path / "all.parquet")
@@ -73,7 +73,7 @@ def test_what_fails_is_named_as_often_as_it_fails(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["all.parquet", "tree"]
 
 
-def test_a_tree_keeps_what_it_did_not_write(tmp_path: Path) -> None:
+def test_a_tree_keeps_other_files(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "notes.txt").write_text("mine")
     (tmp_path / "b").write_text("mine")
@@ -86,7 +86,7 @@ def test_a_tree_keeps_what_it_did_not_write(tmp_path: Path) -> None:
     ) * 2
 
 
-def test_the_command_counts_what_it_wrote(tmp_path: Path) -> None:
+def test_the_command_counts_written_samples(tmp_path: Path) -> None:
     good = sample_to_row(chain("a", 2))
     table = write_table([good, good, {**good, "id": "../x"}], tmp_path / "all.parquet")
     arguments = ["export", str(tmp_path / "tree"), "--dataset", str(table), "--format", "graphnet"]

@@ -35,7 +35,7 @@ def test_no_checked_operator_dies(framework: str, what: str) -> None:
     assert done.returncode == 0
 
 
-def test_the_fuzzer_finds_what_kills() -> None:
+def test_the_fuzzer_finds_crashes() -> None:
     """An operator that trusts its operands is found where it stands among the checked ones."""
     name = "torch.ops.aten._cdist_backward.default"
     options = ("--operators", name.replace(".", r"\."), "--calls", "100", "--as-checked")

@@ -106,7 +106,7 @@ def recurrent_sample(steps: int) -> Sample:
     return sample_of(Op("torch.lstm", args), inputs=inputs)
 
 
-def test_what_is_told_from_few_steps_is_what_unrolling_finds(
+def test_extrapolated_shapes_agree_with_unrolling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = measure(recurrent_sample(30))
@@ -175,7 +175,7 @@ def test_preparing_a_graph_of_paddle_ends_in_time() -> None:
         Op("paddle._C_ops.eye", (-1, -1, Named("dtype", "float32"), Named("place", "cpu"))),
     ],
 )
-def test_what_takes_paddle_long_by_an_argument_is_refused(op: Op) -> None:
+def test_arguments_that_make_a_paddle_call_long_are_refused(op: Op) -> None:
     assert paddle
     long = Input("input", Value("int8", (10**8,)))
     with pytest.raises(MaterializeError, match=r"paddle\._C_ops"):

@@ -105,7 +105,7 @@ def test_lists_do_not_grow_without_end() -> None:
         runs(sample_of(Op("torch.Tensor.tolist", (Ref(0),)), *chain, inputs=(FEW,)))
 
 
-def test_what_is_made_of_a_false_record_is_looked_at() -> None:
+def test_values_derived_from_a_false_record_are_checked() -> None:
     """A record says 3 rows where a run finds 10,000: their products take 800 MB."""
     found = Op("torch.nonzero", (Ref(0),), (), (Value("int64", (3, 1)),))
     column = Op("torch.Tensor.to", (Ref(1), Named("dtype", "float32")), (), FALSE)
@@ -127,7 +127,7 @@ def test_many_values_of_unknown_size_count_together() -> None:
         module(**make_inputs(sample))
 
 
-def test_checks_are_no_part_of_what_is_compiled() -> None:
+def test_checks_are_not_compiled() -> None:
     ops = (*number_of(0, ()), Op("torch.zeros", (Ref(2),)))
     sample = sample_of(*ops, inputs=(FEW,))
     module = materialize(sample)
@@ -153,7 +153,7 @@ def test_settled_graphs_have_no_checks() -> None:
         Op("torch.max_pool1d", (Ref(0),), (("kernel_size", ListArg((10**9,))),)),
     ],
 )  # fmt: skip
-def test_what_takes_long_by_an_argument_is_refused(op: Op) -> None:
+def test_arguments_that_make_a_call_long_are_refused(op: Op) -> None:
     expand = Op("torch.Tensor.expand", (Ref(0), 2**45, 8, 8))
     with pytest.raises(TimeLimitError):
         materialize(sample_of(expand, op, inputs=(Input("input", Value("float32", (1, 8, 8))),)))

@@ -51,7 +51,7 @@ def test_an_operator_that_trusts_its_operands_is_refused(name: str) -> None:
     )
 
 
-def test_whoever_allows_them_gets_them() -> None:
+def test_unchecked_operators_run_if_allowed() -> None:
     sample = sample_of(Op("torch.ops.aten._masked_scale", (Ref(0), Ref(0), 0.5)))
     with pytest.raises(UncheckedOperatorError):
         materialize(sample)
@@ -212,7 +212,7 @@ def lying(*ops: Op) -> Sample:
         (Op("torch.ops.aten.copy.default", (Ref(3), Ref(3))),),
     ],
 )
-def test_what_a_row_says_of_a_shape_is_not_trusted(ops: tuple[Op, ...]) -> None:
+def test_shapes_claimed_by_a_row_are_not_trusted(ops: tuple[Op, ...]) -> None:
     sample = lying(*ops)
     with pytest.raises(UncheckedOperatorError, match="does not check sizes that are known only at"):
         materialize(sample)

@@ -197,7 +197,7 @@ NAMES = st.text(st.sampled_from("ab.%2eEfF/\\:~\0 \n*"), max_size=12)
 
 
 @given(NAMES)
-def test_what_is_accepted_lies_below(name: str) -> None:
+def test_accepted_names_are_below_the_directory(name: str) -> None:
     with contextlib.suppress(UnsafePathError):
         check_name(name, "a listing")
         place = place_inside(Path("/data/target"), name, "a listing")

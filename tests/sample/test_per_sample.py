@@ -14,7 +14,7 @@ def empty() -> Sample:
     return Sample("test/empty", "torch", "other", (), (), ())
 
 
-def test_equal_samples_are_told_apart() -> None:
+def test_equal_samples_are_distinguished() -> None:
     known, first, second = PerSample[str](), empty(), empty()
     assert first == second
     assert known.put(first, "first") == "first"

@@ -41,7 +41,7 @@ SAMPLE = sample_of(("float32", HALVES), ("int64", WHOLE), ("float32", THIRDS), (
 
 
 @given(data=tensors)
-def test_what_is_packed_is_given_back_bit_by_bit(data: list[bytes]) -> None:
+def test_packed_elements_are_unpacked_bit_by_bit(data: list[bytes]) -> None:
     column, packed = pack_decimals([("float32", each) for each in data])
     assert (column is None) == (not packed)
     found = {} if column is None else unpack_decimals(column)
@@ -60,7 +60,7 @@ def test_every_text_of_six_places_is_packed_unless_it_is_a_negative_zero(
 
 
 @pytest.mark.parametrize("odd_one", [-0.0, np.nan, np.inf, -np.inf, 1e-7, 1 / 3, 1e9])
-def test_what_six_places_cannot_say_stays_as_it_is(odd_one: float) -> None:
+def test_elements_with_more_places_are_not_packed(odd_one: float) -> None:
     data = np.array([0.5, odd_one], np.float32).tobytes()
     assert pack_decimals([("float32", data)]) == (None, set())
 

@@ -33,7 +33,7 @@ SAMPLE = sample_of(LARGE, SMALL, LARGER, LARGE, SMALL, LARGE, None)
 
 
 @given(st.lists(st.sampled_from([LARGE, LARGER, SMALL, None])))
-def test_samples_come_back_and_hold_what_is_large_once(stored: list[bytes | None]) -> None:
+def test_large_repeated_elements_are_stored_once(stored: list[bytes | None]) -> None:
     sample = sample_of(*stored)
     row = sample_to_row(sample)
     held = [each["data"] for each in row["inputs"] if each["data"] not in (None, SMALL)]

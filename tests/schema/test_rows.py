@@ -264,7 +264,7 @@ def test_columns_of_ones_own_and_missing_derived_columns_do_not_matter() -> None
 
 
 @pytest.mark.parametrize("wrong", [True, 1.0])
-def test_what_only_equals_an_earlier_size_is_refused(wrong: object) -> None:
+def test_a_number_equal_to_an_earlier_size_is_refused(wrong: object) -> None:
     value = Value("float32", (1,))
     ops = (Op("torch.relu", (Ref(0),), results=(value,)),
            Op("torch.sin", (Ref(1),), results=(value,)))  # fmt: skip

@@ -103,7 +103,7 @@ def test_an_object_that_means_nothing_is_refused(body: str) -> None:
         decode_args(f"[{body}]", iter([]))
 
 
-def test_an_argument_that_is_none_of_ours_has_no_place_in_a_row() -> None:
+def test_an_unknown_argument_type_is_refused() -> None:
     with pytest.raises(SchemaError) as caught:
         encode_args((print,), [])  # type: ignore[arg-type]
     assert str(caught.value) == (

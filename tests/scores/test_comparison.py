@@ -141,7 +141,7 @@ def test_zeros_are_undecidable_where_eager_gives_zeros() -> None:
     assert compare([crashed], [b]).counts["undecidable"] == 1
 
 
-def test_what_passes_where_zeros_fail_is_decided_below_the_tolerance() -> None:
+def test_vacuous_samples_are_decided_below_the_tolerance() -> None:
     """A softmax over 250,000 classes: zeros pass at t = -5, honest outputs at -9."""
     a, b = (make_run("x", s, min_t=-9.0, null_t=-5.0, eager_t=-9.5) for s in (1.0, 2.0))
     assert compare([a], [b]).counts["faster"] == 1
@@ -152,7 +152,7 @@ def test_what_passes_where_zeros_fail_is_decided_below_the_tolerance() -> None:
 @pytest.mark.parametrize(
     ("eager_t", "verdict"), [(None, "broken"), (-6.0, "broken"), (-2.5, "undecidable")]
 )
-def test_what_eager_itself_fails_is_not_decided(eager_t: float | None, verdict: str) -> None:
+def test_samples_that_eager_fails_are_undecided(eager_t: float | None, verdict: str) -> None:
     a, b = (make_run("x", 1.0, min_t=t, null_t=0.0, eager_t=eager_t) for t in (-3.5, -2.0))
     (row,) = compare([a], [b]).samples
     assert row["verdict"] == verdict
@@ -169,7 +169,7 @@ def test_a_tolerance_that_decides_nothing_is_refused(tolerance: int) -> None:
     )
 
 
-def test_impossible_runs_and_lost_accuracy_are_told() -> None:
+def test_impossible_runs_and_lost_accuracy_are_reported() -> None:
     a = [make_run("x", 1.0), make_run("y", 1.0), make_run("z", 1.0)]
     b = [
         make_run("x", 90.0, warnings=["impossibly_fast: the candidate took 1 us for 1 ms of work"]),
@@ -185,7 +185,7 @@ def test_impossible_runs_and_lost_accuracy_are_told() -> None:
     assert "B: Warnings: 1 less_accurate_than_eager" in text
 
 
-def test_every_differing_condition_is_told() -> None:
+def test_every_differing_condition_is_reported() -> None:
     def run(version: str, governor: str, budget: float, **columns: Any) -> dict[str, Any]:
         environment = json.dumps({"cpu": {"governor": governor}, "packages": {"torch": version}})
         return make_run(

@@ -31,6 +31,6 @@ def test_complex32_has_its_real_part_in_the_low_half() -> None:
     assert decode(patterns, "complex32").tolist() == [[1 - 1j], [0j]]
 
 
-def test_what_numpy_holds_is_returned_as_it_is() -> None:
+def test_numpy_arrays_are_returned_unchanged() -> None:
     elements = np.arange(3, dtype=np.int64)
     assert decode(elements, "int64") is elements

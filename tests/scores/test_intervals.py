@@ -50,7 +50,7 @@ def test_families_without_spread_give_a_point() -> None:
     np.testing.assert_allclose(np.concatenate(found), 2.0, rtol=1e-12)
 
 
-def test_what_is_known_of_the_timing_is_the_least_width() -> None:
+def test_timing_uncertainty_is_the_minimum_width() -> None:
     def row(width: float) -> dict[str, float]:
         interval = {"speedup_low": 2 * math.exp(-width), "speedup_high": 2 * math.exp(width)}
         runs = [make_run(f"{i}", 2.0, family=f"{i // 2}", **interval) for i in range(12)]

@@ -67,7 +67,7 @@ def test_as_arrow_and_pandas() -> None:
     assert frame["ES"].tolist() == scores["ES"]
 
 
-def test_the_text_names_p_b_variant_and_what_was_left_out() -> None:
+def test_the_text_names_parameters_and_exclusions() -> None:
     text = str(speedup_score([*FOUR, BROKEN_EAGER, make_run("x", 1.0)], variant="report"))
     lines = text.splitlines()
     assert lines[0] == (
@@ -83,7 +83,7 @@ def test_the_text_names_p_b_variant_and_what_was_left_out() -> None:
     assert lines[-1] == "Without a family: 1 sample, each counted as one of its own"
 
 
-def test_html_escapes_what_came_from_records() -> None:
+def test_html_escapes_text_from_records() -> None:
     html = speedup_score([make_run("a", 1.0, compiler="<script>")])._repr_html_()
     assert "<script>" not in html
     assert "S(t) of &lt;script&gt;: 1 sample of 1 family" in html

@@ -82,7 +82,7 @@ def test_records_of_a_later_format_are_refused() -> None:
 
 
 @pytest.mark.parametrize("runs", [3, [1, 2]])
-def test_what_is_not_a_run_set_is_refused(runs: Any) -> None:
+def test_invalid_run_sets_are_refused(runs: Any) -> None:
     with pytest.raises(SchemaError, match=r"^Run records are a dataset, an Arrow table, a path or"):
         as_table(runs)
 
@@ -144,7 +144,7 @@ def test_runs_with_other_numbers_of_threads_are_another_arm() -> None:
     ]
 
 
-def test_what_comes_with_another_device_is_told_by_the_device() -> None:
+def test_differences_that_follow_the_device_are_summarised_by_it() -> None:
     gpu = {"device": "cuda", "compiler_version": "2.11", "num_threads": 16}
     cpu = {"device": "cpu", "compiler_version": "2.13", "num_threads": 2}
     runs = [
@@ -240,7 +240,7 @@ def test_a_run_that_ended_before_it_could_tell_belongs_to_the_only_arm(column: s
     assert len(split_arms(as_table(others))) == 3
 
 
-def test_machines_and_settings_that_differ_are_told_beside_the_score() -> None:
+def test_differing_machines_and_settings_are_listed_with_the_score() -> None:
     runs = [
         make_run(
             str(index),

@@ -88,7 +88,7 @@ def test_the_vacuous_share_is_of_all_samples_in_n() -> None:
     assert speedup_score([make_run("a", 1.0)]).at(0)["vacuous_share"] is None
 
 
-def test_what_eager_cannot_run_is_listed_and_not_counted() -> None:
+def test_failures_of_eager_are_listed_and_not_counted() -> None:
     lost = make_run("lost", status="harness_failed")
     scores = speedup_score([*FOUR, BROKEN_EAGER, lost])
     assert scores.at(0)["S"] == speedup_score(FOUR).at(0)["S"]
@@ -170,7 +170,7 @@ def test_zeros_are_correct_at_no_t(variant: str) -> None:
     assert "since eager differs from itself by as much as from zeros: -0.5, -2.0" in str(scores)
 
 
-def test_what_is_bit_equal_is_correct_where_zeros_are_right() -> None:
+def test_bit_equal_outputs_are_correct_where_zeros_pass() -> None:
     assert speedup_score([make_run("a", 2.0, min_t=-math.inf, null_t=-math.inf)]).at(-10)[
         "S"
     ] == pytest.approx(2.0)
@@ -220,7 +220,7 @@ ODD = make_run("odd", 8.0, min_t=-2.0, null_t=-1.0, eager_t=-1.5)
 """Decidable at t in [-1.5, -1) only, which holds no whole t."""
 
 
-def test_undecidable_samples_are_told_and_can_be_left_out() -> None:
+def test_undecidable_samples_are_reported_and_can_be_excluded() -> None:
     good = make_run("good", 2.0, min_t=-8.0, null_t=-0.5, eager_t=-7.5)
     failed = make_run("failed", status="run_failed")
     scores = speedup_score([good, ODD, failed])
@@ -327,7 +327,7 @@ def test_records_come_as_dataset_table_or_rows(tmp_path: Any) -> None:
     assert speedup_score(str(tmp_path)).to_dict() == expected
 
 
-def test_a_selected_dataset_scores_what_is_selected() -> None:
+def test_a_selected_dataset_is_scored_by_its_selection() -> None:
     dataset = datasets.Dataset(pa.Table.from_pylist(FOUR, schema=RUNS_SCHEMA))
     assert speedup_score(dataset.select([0])).at(0)["S"] == pytest.approx(2.0)
 

@@ -124,7 +124,7 @@ def test_conclusions_tell_arms_apart() -> None:
     ]
 
 
-def test_conclusions_say_why_arms_cannot_be_told_apart() -> None:
+def test_conclusions_explain_why_arms_are_not_distinguishable() -> None:
     arms = {
         "a": arm(EVEN, "a"),
         "b": arm(EVEN[::-1], "b"),

@@ -86,7 +86,7 @@ def test_min_t_is_where_passing_begins(pairs: list[tuple[float, float]], dtype: 
 
 
 @given(PAIRS | NEAR_PAIRS, st.sampled_from(["float32", "float64", "complex64"]))
-def test_passing_is_what_allclose_says(pairs: list[tuple[float, float]], dtype: str) -> None:
+def test_passing_agrees_with_allclose(pairs: list[tuple[float, float]], dtype: str) -> None:
     x = elements_of([pair[0] for pair in pairs], dtype)
     r = elements_of([pair[1] for pair in pairs], dtype)
     t = min_t(x, r, dtype)
@@ -103,9 +103,7 @@ def test_passing_is_what_allclose_says(pairs: list[tuple[float, float]], dtype: 
 @example([(math.inf, -math.inf)], "float32")
 @example([(math.nan, 1.0)], "float32")
 @example([(1.0, math.nan)], "float64")
-def test_what_is_not_finite_has_to_be_the_same(
-    pairs: list[tuple[float, float]], dtype: str
-) -> None:
+def test_nonfinite_elements_must_be_equal(pairs: list[tuple[float, float]], dtype: str) -> None:
     x = elements_of([pair[0] for pair in pairs], dtype)
     r = elements_of([pair[1] for pair in pairs], dtype)
     numbers = [each.astype(np.float64) for each in (x, r)]

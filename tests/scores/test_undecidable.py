@@ -50,11 +50,11 @@ def test_an_undecidable_run_counts_neither_way(name: str) -> None:
         {"min_t": -5.0},
     ],
 )
-def test_what_a_tolerance_decides_is_not_undecidable(columns: dict[str, Any]) -> None:
+def test_samples_decided_at_a_tolerance_are_decidable(columns: dict[str, Any]) -> None:
     assert undecidable_reason(make_run("odd", 8.0, **columns)) is None
 
 
-def test_zeros_are_told_from_stored_answers_by_the_outputs() -> None:
+def test_reasons_distinguish_zeros_from_stored_answers() -> None:
     output = {"dtype": "float32", "null_t": -0.5, "null_mean_t": None, "constant_t": -4.4}
     stale = make_run("a", 2.0, min_t=-4.0, null_t=-4.4, stale_t=-4.4, outputs=[output])
     zeros = stale | {"outputs": [output | {"null_t": -4.2}]}

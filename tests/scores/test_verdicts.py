@@ -34,7 +34,7 @@ def test_nothing_is_said_of_a_compiler_where_eager_or_zeros_do_no_better(
     assert verdicts(as_table(runs), find_variant("report")) == [Verdict.EVEN, expected]
 
 
-def test_what_failed_is_no_matter_of_tolerance() -> None:
+def test_failures_do_not_depend_on_the_tolerance() -> None:
     runs = [timed("even", 1.0), failed("crashed", "run_failed", eager_t=-1.0, min_t=None)]
     expected = [Verdict.EVEN, Verdict.RUN_FAILED]
     assert verdicts(as_table(runs), find_variant("report")) == expected

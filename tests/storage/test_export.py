@@ -75,7 +75,7 @@ def test_an_empty_directory_is_filled_and_a_full_one_is_left_alone(
     assert files(tmp_path / "empty") == before
 
 
-def test_what_does_not_exist_cannot_be_exported(tmp_path: Path) -> None:
+def test_missing_datasets_cannot_be_exported(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError, match=r"^The directory .* does not exist"):
         export_dataset(tmp_path / "copy", tmp_path / "missing")
     assert list(tmp_path.iterdir()) == []

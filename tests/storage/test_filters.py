@@ -137,7 +137,7 @@ def test_the_filters_of_load_dataset(conditions: Any, is_kept: bool) -> None:
     assert as_filters(conditions).keeps(ROW) is is_kept
 
 
-def test_a_row_is_kept_by_what_its_lists_contain() -> None:
+def test_filters_match_elements_of_lists() -> None:
     row = {**ROW, "tags": ["small", "conv"]}
     assert as_filters([("tags", "contains", "small")]).keeps(row)
     assert not as_filters([("tags", "contains", "smal")]).keeps(row)

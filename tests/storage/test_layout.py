@@ -128,7 +128,7 @@ def test_yaml_that_cannot_be_parsed_is_refused(tmp_path: Path) -> None:
         read_layout(tmp_path)
 
 
-def test_directories_without_tables_say_what_to_do(tmp_path: Path) -> None:
+def test_directories_without_tables_get_advice(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     with pytest.raises(DatasetNotFoundError, match=f"^The directory `{missing}` does not exist"):
         read_layout(missing)

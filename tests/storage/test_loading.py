@@ -205,7 +205,7 @@ def test_filters(root: Path, filters: object, expected: list[int], streaming: bo
     assert sizes(dataset) == expected
 
 
-def test_what_nothing_matches_is_an_empty_dataset_with_the_columns_asked_for(root: Path) -> None:
+def test_filters_without_a_match_return_an_empty_dataset(root: Path) -> None:
     nothing = [("num_ops", "<", 0)]
     dataset = load_dataset(root, "cv", filters=nothing, columns=["id", "num_ops"], split="train")
     assert len(dataset) == 0
@@ -276,7 +276,7 @@ def test_a_file_is_a_dataset(tmp_path: Path) -> None:
     assert sizes(load_dataset(str(path), split="train[1:]")) == [1, 2]
 
 
-def test_a_file_that_changes_is_read_anew(tmp_path: Path) -> None:
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     path = write_table(rows("cv", range(3)), tmp_path / "mine.parquet")
     assert sizes(load_dataset(path, split="train")) == [0, 1, 2]
     write_table(rows("cv", range(4, 6)), path)
@@ -310,7 +310,7 @@ def test_the_configured_default_replaces_the_embedded_one(
 
 
 @pytest.mark.parametrize("name", ["graphnets", "a/b/c", "a b/c", ""])
-def test_a_name_that_is_nothing_says_what_a_name_can_be(name: str) -> None:
+def test_an_unknown_name_lists_the_accepted_forms(name: str) -> None:
     message = (
         f"There is no dataset `{name}`. Use `graphnet` for the embedded dataset, `./{name}` for "
         "a path, `s3://…` or another URL, or `org/name` for a Hub repository."
@@ -434,7 +434,7 @@ def test_a_repository_without_that_branch_is_read_at_its_head(root: Path) -> Non
     )
 
 
-def test_what_a_repository_has_not_is_listed(repository: str) -> None:
+def test_missing_configs_of_a_repository_are_listed(repository: str) -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         load_dataset(repository, "vision", split="train")
     assert str(caught.value) == (
@@ -456,7 +456,7 @@ def test_a_repository_that_does_not_exist_says_so() -> None:
     )
 
 
-def test_what_was_loaded_once_loads_offline(repository: str) -> None:
+def test_cached_datasets_load_offline(repository: str) -> None:
     assert len(load_dataset(repository, "nlp", split="train")) == 5
     script = (
         "import graphnet_datasets as g; print(len(g.load_dataset('org/graphs', 'nlp')['train']))"

@@ -64,7 +64,7 @@ def test_a_file_from_before_a_column_has_null_there(dataset: Path, tmp_path: Pat
     assert {row["family"] for row in read if row["num_ops"] > 20} == {None}
 
 
-def test_what_cannot_be_read_is_told_before_a_row_is_given(dataset: Path, tmp_path: Path) -> None:
+def test_unreadable_files_raise_before_the_first_row(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError, match=r"has no config `vc`\. Its configs are cv"):
         next(read_local_rows(dataset, "vc"))
     with pytest.raises(DatasetNotFoundError, match="does not exist"):
@@ -87,7 +87,7 @@ def test_a_damaged_page_is_an_error_of_ours(tmp_path: Path) -> None:
         list(read_local_rows(tmp_path, "cv"))
 
 
-def test_another_format_version_is_told_where_only_a_column_says_so(tmp_path: Path) -> None:
+def test_another_format_version_is_detected_by_its_column(tmp_path: Path) -> None:
     file = write_table(rows("cv", range(1, 3)), tmp_path / "now.parquet")
     table = pq.read_table(file).replace_schema_metadata(None)
     place = table.schema.get_field_index("schema_version")

@@ -92,7 +92,7 @@ def test_s3(root: Path, tmp_path: Path, bucket: dict[str, Any]) -> None:
     }
 
 
-def test_s3_says_what_is_missing(bucket: dict[str, Any]) -> None:
+def test_s3_names_the_missing_package(bucket: dict[str, Any]) -> None:
     with pytest.raises(DatasetNotFoundError) as caught:
         load_dataset("s3://graphs/nothing", storage_options=bucket, split="train")
     assert str(caught.value) == (
@@ -113,7 +113,7 @@ def test_memory(root: Path, memory: Any) -> None:
     check_dataset("memory://there/graphnet", None)
 
 
-def test_what_changes_is_read_anew(root: Path, memory: Any, tmp_path: Path) -> None:
+def test_changed_files_are_read_again(root: Path, memory: Any, tmp_path: Path) -> None:
     export_dataset("memory://there/graphnet", root)
     assert len(load_dataset("memory://there/graphnet", "nlp", split="train")) == 5
     write_table(rows("nlp", range(1, 3)), tmp_path / "new.parquet")

@@ -64,7 +64,7 @@ def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_failed_write_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_only_existing_files(tmp_path: Path) -> None:
     path = write_table(rows("cv", range(3)), tmp_path / "graphs.parquet")
     before = path.read_bytes()
     good, bad = rows("cv", range(2))

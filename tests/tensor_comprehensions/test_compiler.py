@@ -84,7 +84,7 @@ class Writing(torch.nn.Module):
         return result * 2
 
 
-def test_what_a_graph_writes_to_inputs_and_buffers_is_written() -> None:
+def test_writes_to_inputs_and_buffers_are_kept() -> None:
     module, expected = Writing(), Writing()
     inputs = {"x": torch.randn(8, 3), "cache": torch.zeros(3, 2)}
     compiler = make_compiler("tc")

@@ -72,7 +72,7 @@ def test_kernels_are_memoised_by_layout() -> None:
     assert len(own._kernels) == 2
 
 
-def test_accumulating_goes_on_from_what_is_given(definition) -> None:
+def test_accumulation_starts_from_the_passed_output(definition) -> None:
     x, held = torch.randn(9), torch.ones(9)
     found = definition.add_to(x, outputs={"O": held})
     assert found is held
@@ -106,7 +106,7 @@ def test_inputs_that_do_not_fit_are_refused(definition, name, inputs, message: s
     assert message in str(caught.value)
 
 
-def test_a_kernel_refuses_what_it_was_not_compiled_for(definition) -> None:
+def test_a_kernel_refuses_other_sizes(definition) -> None:
     x = torch.randn(6)
     kernel = definition.compile("two", x)
     with pytest.raises(KernelInputError, match=r"shape \(5,\); the kernel was compiled for \(6,\)"):

@@ -65,7 +65,7 @@ def test_gradients_can_be_given() -> None:
     np.testing.assert_allclose(x.grad.numpy(), 3 * x.numpy() ** 2, rtol=1e-9)
 
 
-def test_what_has_no_gradient_is_refused() -> None:
+def test_graphs_without_gradients_are_refused() -> None:
     from graphnet_datasets.tensor_comprehensions.paddle_ops import as_paddle_op
 
     with pytest.raises(

@@ -121,7 +121,7 @@ def test_gradients_can_be_given() -> None:
         ("def f(double(N) A) -> (O) { O(i) += A(i) }", "accumulates into an output"),
     ],
 )
-def test_what_cannot_be_derived_is_asked_for(source: str, message: str) -> None:
+def test_underivable_sizes_are_requested(source: str, message: str) -> None:
     with pytest.raises(TensorComprehensionError) as caught:
         as_torch_op("graphnet_tests::refused", define(source))
     assert message in str(caught.value)

@@ -136,7 +136,7 @@ def test_config_is_checked() -> None:
     assert np.isinf(Candidate(Options()).median_ms)
 
 
-def test_what_was_fast_by_luck_does_not_win(product: Instance) -> None:
+def test_a_lucky_measurement_does_not_win(product: Instance) -> None:
     """The finalists are timed again, beside what the search began with."""
     config = TunerConfig(population=3, generations=1, elites=1, num_runs=3, num_finalists=1)
     result = autotune(product, inputs_of(product), config=config)

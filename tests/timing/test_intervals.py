@@ -69,7 +69,7 @@ def test_the_signed_rank_sum_is_rejected_as_often_as_it_should(count: int) -> No
 
 
 @given(st.lists(st.floats(-10, 10), min_size=6, max_size=30))
-def test_the_interval_holds_what_the_test_does_not_reject(values: list[float]) -> None:
+def test_the_interval_contains_values_that_the_test_accepts(values: list[float]) -> None:
     critical = _signed_rank_quantile(len(values))
     assert critical is not None
     _, low, high = centre_and_interval(values)

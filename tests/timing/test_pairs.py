@@ -73,7 +73,7 @@ def test_it_stops_when_the_interval_is_narrow_enough() -> None:
         ({"hard_budget_s": 0.001, "precision": 1e-6}, "hard_budget", 3),
     ],
 )
-def test_what_ended_the_measurement_is_recorded(
+def test_the_stopping_reason_is_recorded(
     changes: dict[str, Any], stopped_by: str, num_pairs: int
 ) -> None:
     settings = TimingSettings(warmup_s=0, min_warmup_calls=1, **changes)
@@ -168,7 +168,7 @@ def test_warm_up_goes_on_until_nothing_is_compiled_any_more() -> None:
     assert times.warnings == ()
 
 
-def test_warm_up_lasts_as_long_as_it_is_told() -> None:
+def test_warm_up_lasts_as_long_as_requested() -> None:
     settings = TimingSettings(warmup_s=0.05, min_warmup_calls=3, min_pairs=3, max_pairs=3)
     times = measure_pairs(lambda: 1.0, lambda: 1.0, settings=settings, clock=FakeClock())
     # Two calls until compilation has come to rest, then 100 ms in pairs of 2 ms.

@@ -175,7 +175,7 @@ def test_gradients_are_found_where_the_caller_wants_none() -> None:
         assert not torch.is_grad_enabled()
 
 
-def test_a_joint_graph_computes_what_autograd_does() -> None:
+def test_a_joint_graph_agrees_with_autograd() -> None:
     """Compared here once more, without the library's own comparison."""
     joint = backward(LAYER)
     inputs = make_inputs(joint)
@@ -192,7 +192,7 @@ def test_a_joint_graph_computes_what_autograd_does() -> None:
 
 
 @pytest.mark.parametrize("partition", ["default", "min_cut"])
-def test_both_halves_give_what_the_whole_does(partition: Any) -> None:
+def test_both_halves_reproduce_the_whole(partition: Any) -> None:
     made = differentiate(CASES["convolution"], partition=partition, of="all")
     names = [each.source_name for each in made.backward.inputs]
     assert names[-1] == "tangent_0" and made.largest_t == -math.inf
@@ -229,7 +229,7 @@ def test_masks_of_dropout_are_inputs() -> None:
     assert made.largest_t is not None and made.largest_t < -5
 
 
-def test_what_a_graph_writes_to_its_buffers_is_an_output() -> None:
+def test_buffer_writes_are_outputs() -> None:
     made = backward(CASES["batch norm in training"])
     outputs = json.loads(made.provenance.metadata)["outputs"]
     assert outputs[:2] == ["new value of `buffer_0`", "new value of `buffer_1`"]
@@ -258,7 +258,7 @@ def test_numbers_of_the_capture_are_written_into_the_graph() -> None:
         ),
     ],
 )
-def test_what_has_no_gradient_is_refused(sample: Sample, message: str) -> None:
+def test_graphs_without_gradients_are_refused(sample: Sample, message: str) -> None:
     with pytest.raises(GradientError) as caught:
         backward(sample)
     assert str(caught.value) == message

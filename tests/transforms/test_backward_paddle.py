@@ -93,7 +93,7 @@ def test_operators_of_gradients_are_unchecked() -> None:
         ),
     ],
 )
-def test_what_cannot_be_differentiated_is_refused(
+def test_nondifferentiable_graphs_are_refused(
     sample: Sample, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(GradientError, match=message):

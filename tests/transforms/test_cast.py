@@ -62,7 +62,7 @@ def test_the_result_is_near_the_original() -> None:
     assert torch.allclose(short.float(), expected, rtol=0.1, atol=0.1)
 
 
-def test_what_names_a_format_names_the_other_one() -> None:
+def test_dtype_arguments_are_cast_too() -> None:
     whole = graph(
         Op("torch.Tensor.float", (Ref(0),)),
         Op("torch.Tensor.to", (Ref(1), Named("dtype", "float32"))),
@@ -132,7 +132,7 @@ def test_statistics_and_weights_of_batch_norms_stay_wide() -> None:
     )
 
 
-def test_what_overflows_or_does_not_run_is_refused_with_the_operator() -> None:
+def test_overflows_and_failures_are_refused_with_the_operator() -> None:
     large = Input("input", Value("float32", (4,)), statistics=Statistics(6e4, 1.0, 5e4, 6.5e4))
     with pytest.raises(SampleError, match=r"overflows: operator 0 \(`torch.add`\)"):
         cast(graph(Op("torch.add", (Ref(0), Ref(0))), inputs=(large,)), "float16")
@@ -140,7 +140,7 @@ def test_what_overflows_or_does_not_run_is_refused_with_the_operator() -> None:
         cast(graph(Op("torch.fft.fft", (Ref(0),))), "bfloat16")
 
 
-def test_what_is_infinite_in_the_original_too_is_no_overflow() -> None:
+def test_infinities_of_the_original_are_no_overflow() -> None:
     whole = graph(Op("torch.mul", (Ref(0), 0)), Op("torch.reciprocal", (Ref(1),)))
     assert cast(whole, "float16").num_ops == 2
 
@@ -165,7 +165,7 @@ def test_autocast_computes_products_in_the_short_format() -> None:
          "Autocast computes in bfloat16 or float16, not in 'float64'. Choose one of these."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(call: Any, message: str) -> None:
+def test_impossible_casts_are_refused(call: Any, message: str) -> None:
     with pytest.raises(SampleError, match=f"^{re.escape(message)}$"):
         call()
 
@@ -195,7 +195,7 @@ def test_a_graph_of_paddle_in_double_precision() -> None:
     materialize(result)(*make_inputs(result).values())
 
 
-def test_what_the_cpu_has_no_kernel_for_is_checked_in_float32_where_asked_for() -> None:
+def test_operators_without_a_cpu_kernel_are_emulated_in_float32() -> None:
     whole = graph(Op("torch.fft.fft", (Ref(0),)), Op("torch.abs", (Ref(1),)))
     with pytest.raises(TransformError, match=r"does not run: Op 0 \(`torch.fft.fft`\)") as caught:
         cast(whole, "bfloat16")
@@ -210,7 +210,7 @@ def test_what_the_cpu_has_no_kernel_for_is_checked_in_float32_where_asked_for() 
     assert caught.value.operator == "torch.add"
 
 
-def test_a_graph_that_runs_in_no_format_is_told_apart() -> None:
+def test_a_graph_that_runs_in_no_format_is_distinguished() -> None:
     broken = graph(Op("torch.linalg.cholesky", (Ref(0),)), inputs=(X,))
     with pytest.raises(TransformError, match="`test/whole` itself does not run") as caught:
         cast(broken, "bfloat16")

@@ -90,7 +90,7 @@ def test_parts_that_run_by_themselves_give_the_bits_of_the_whole() -> None:
                 assert runner.is_same(values[ref.index], whole), sample.id
 
 
-def test_inputs_stand_in_the_order_of_their_first_use_and_outputs_are_what_the_rest_needs() -> None:
+def test_inputs_are_ordered_by_first_use_and_outputs_are_the_values_needed_outside() -> None:
     weight = Input("parameter", Value("float32", (6, 6)), "weight")
     whole = graph(
         Op("torch.relu", (Ref(0),)),
@@ -111,7 +111,7 @@ def test_inputs_stand_in_the_order_of_their_first_use_and_outputs_are_what_the_r
     )  # fmt: skip
 
 
-def test_what_crosses_has_the_statistics_that_a_run_showed() -> None:
+def test_crossing_values_have_statistics_of_a_run() -> None:
     part = cut(DIAMOND, [1, 2], seen=observe(DIAMOND))
     (crossing,) = part.sample.inputs
     assert crossing.statistics is not None
@@ -131,7 +131,7 @@ def test_small_integers_that_cross_come_with_their_elements() -> None:
 
 
 @pytest.mark.parametrize("ops", [[0, 3], [0, 1, 3]])
-def test_what_is_not_convex_is_refused_with_the_operator_between(ops: list[int]) -> None:
+def test_a_set_that_is_not_convex_is_refused_with_the_operator_between(ops: list[int]) -> None:
     with pytest.raises(SampleError, match=r"not convex: operator 3 depends on operator [12]"):
         cut(DIAMOND, ops)
 
@@ -168,7 +168,7 @@ def test_random_operators_keep_their_order() -> None:
         cut(whole, [0, 2])
 
 
-def test_what_takes_a_tuple_apart_comes_along_and_cannot_go_alone() -> None:
+def test_unpacking_operators_are_cut_with_their_tuple() -> None:
     whole = graph(
         Op("torch.chunk", (Ref(0), 2, 1)),
         Op("operator.getitem", (Ref(1), 0)),
@@ -219,7 +219,7 @@ def test_symbols_have_the_sizes_of_the_capture() -> None:
         ([-1], "`test/whole` has the operators 0 to 3, not -1."),
     ],
 )
-def test_what_is_not_there_is_refused(ops: list[int], message: str) -> None:
+def test_missing_operators_are_refused(ops: list[int], message: str) -> None:
     with pytest.raises(SampleError, match=f"^{re.escape(message)}$"):
         cut(DIAMOND, ops)
 
@@ -244,7 +244,7 @@ def test_parts_that_wait_for_each_other_are_refused() -> None:
         recompose(whole, parts)
 
 
-def test_a_list_of_what_crosses_is_kept() -> None:
+def test_lists_of_crossing_values_are_kept() -> None:
     whole = graph(
         Op("torch.exp", (Ref(0),)),
         Op("torch.cat", (ListArg((Ref(0), Ref(1), Ref(0))), 1)),

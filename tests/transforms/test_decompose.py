@@ -122,7 +122,7 @@ def test_no_more_parts_than_operators() -> None:
         (MIXED, {"num_parts": 0}, "`num_parts` is 0; it must be 1 or more."),
     ],
 )  # fmt: skip
-def test_what_cannot_be_cut_is_refused(
+def test_uncuttable_graphs_are_refused(
     sample: Sample, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SampleError, match=f"^{re.escape(message)}$"):

@@ -34,9 +34,7 @@ from tests.tables import chain
         ),
     ],
 )
-def test_a_step_that_is_wrong_says_what_there_is(
-    name: str, options: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_step_lists_the_choices(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(TransformError, match=re.escape(message)):
         Step(name, options)
 

@@ -72,7 +72,7 @@ def test_windows_have_equal_hashes_where_they_are_equal(samples: list[Sample]) -
 
 
 @given(graphs())
-def test_what_is_chosen_recurs_and_does_not_overlap(samples: list[Sample]) -> None:
+def test_chosen_repeats_recur_without_overlap(samples: list[Sample]) -> None:
     traces = [trace(sample) for sample in samples]
     families = [str(index % 3) for index in range(len(traces))]
     taken: collections.Counter[tuple[int, int]] = collections.Counter()
@@ -117,7 +117,7 @@ def test_edges_inside_tell_sequences_apart_and_those_from_outside_do_not() -> No
     assert found.places == ((0, 0), (1, 1))
 
 
-def test_a_tuple_is_not_parted_from_what_takes_it_apart_and_views_alone_are_nothing() -> None:
+def test_tuples_stay_with_their_unpacking_and_views_alone_are_skipped() -> None:
     halves = (("chunk", (0,)), ("getitem", (1,)), ("getitem", (1,)), ("exp", (2,)))
     split = graph(*halves)
     split = Sample(

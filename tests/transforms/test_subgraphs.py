@@ -37,7 +37,7 @@ def test_equal_operators_are_one_and_are_counted_with_their_families() -> None:
     assert not tall.leaks
 
 
-def test_a_part_in_families_of_two_splits_is_told() -> None:
+def test_a_part_in_families_of_two_splits_is_reported() -> None:
     found = Subgraphs("sole_op")
     found.add(relus("a", TALL, 1), family="a", split="train")
     found.add(relus("b", TALL, 1), family="b", split="test")
@@ -63,7 +63,7 @@ def test_strides_arguments_and_kinds_of_numbers_tell_parts_apart() -> None:
     assert len(found) == 3
 
 
-def test_what_cannot_be_cut_out_is_counted_by_its_reason() -> None:
+def test_refused_parts_are_counted_by_reason() -> None:
     sample = Sample(
         "test/list", "torch", "other", (TALL,),
         (Op("torch.chunk", (Ref(0), 2)), Op("torch.cat", (Ref(1), 1))), Ref(2),

@@ -114,7 +114,7 @@ def test_dynatune_lets_small_tasks_wait_and_forgets_none() -> None:
     assert set(seen) == {small.task_id, *(task.task_id for task in tasks)}
 
 
-def test_dynatune_believes_half_in_what_operators_gain_in_general() -> None:
+def test_dynatune_weighs_the_typical_gain_by_half() -> None:
     steep, flat = [8.0, 4.0, 2.0, 1.5], [1.5, 1.5, 1.5, 1.5]
     tasks = [make_task(8, 8, size) for size in (8, 16)]
     allocator = DynaTune(tasks, slot_trials=1, exploration=0.0)
@@ -133,7 +133,7 @@ def test_dynatune_believes_half_in_what_operators_gain_in_general() -> None:
     )
 
 
-def test_dynatune_refuses_a_share_that_is_none() -> None:
+def test_dynatune_refuses_an_invalid_share() -> None:
     with pytest.raises(TuningError, match="`own_share` must be from 0 to 1"):
         DynaTune([make_task(8, 8, 8)], own_share=1.5)
 
@@ -232,7 +232,7 @@ def test_the_belief_follows_the_curve() -> None:
     assert scaled == pytest.approx((few[0] * 1000, few[1] * 1000))
 
 
-def test_what_no_allocator_can_be() -> None:
+def test_invalid_allocators_are_refused() -> None:
     tasks = [make_task(8, 8, 8)]
     with pytest.raises(TuningError, match="Did you mean `dynatune`"):
         make_allocator("dynatun", tasks)

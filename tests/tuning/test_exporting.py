@@ -43,7 +43,7 @@ def test_features_times_and_splits_fit_together(tmp_path: Path, splits_by: str) 
         assert len(pairs) == len(set(arrays[groups].tolist()))  # a group lies in one split
 
 
-def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
+def test_export_failures_are_reported(tmp_path: Path) -> None:
     found = found_records()
     with pytest.raises(TuningError, match="`splits_by` must be one of family, task, random"):
         export_features(found, tmp_path / "a.npz", splits_by="size")
@@ -72,7 +72,7 @@ def test_a_database_of_tvm_is_read_in_a_process_of_its_own(tmp_path: Path) -> No
     assert not (tmp_path / "mine").exists()
 
 
-def test_what_starts_the_processes_imports_no_framework() -> None:
+def test_the_parent_process_imports_no_framework() -> None:
     script = (
         "from graphnet_datasets.tuning import collecting, exporting, isolated_space, journal\n"
         "from graphnet_datasets.tuning import measure, records, running"

@@ -138,7 +138,7 @@ class TestSpace:
         children = [space.crossover(*pair, seed=5) for pair in pairs]
         assert any(children), "no two of six candidates of three sketches have a child"
 
-    def test_what_does_not_replay_is_an_error_of_ours(
+    def test_traces_that_do_not_replay_raise_our_error(
         self, space: IsolatedSpace, task: Task
     ) -> None:
         space.add(task)

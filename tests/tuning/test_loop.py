@@ -43,7 +43,7 @@ def run(tuner: str, allocator: str, trials: int, **options: object) -> TuningRes
     )
 
 
-def test_a_run_measures_what_its_budget_allows_and_nothing_twice() -> None:
+def test_a_run_uses_its_budget_without_repetitions() -> None:
     result = run("random", "round-robin", 30)
     assert len(result.rows) == 30
     assert len({(row.task_id, row.trace_hash) for row in result.rows}) == 30
@@ -159,7 +159,7 @@ def test_progress_tells_trials_failures_and_time_left() -> None:
     assert seen[-1].best_ms == result.best[seen[-1].task.task_id].latency_ms
 
 
-def test_what_a_run_cannot_be() -> None:
+def test_invalid_runs_are_refused() -> None:
     space = ToySpace()
     tuner, allocator = make_tuner("random", space), make_allocator("round-robin", TASKS)
     with pytest.raises(TuningError, match="`tasks` is empty"):

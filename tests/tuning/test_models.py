@@ -62,7 +62,7 @@ def test_a_model_ranks_a_task_that_it_never_saw(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gbdt", "predictor"])
-def test_what_cannot_be_scheduled_is_last(name: str) -> None:
+def test_unschedulable_candidates_rank_last(name: str) -> None:
     package, make = MAKERS[name]
     pytest.importorskip(package)
     space, rows = rows_of(SEEN, 60)
@@ -132,7 +132,7 @@ def test_one_process_over_all_tasks_knows_more_than_one_of_its_own() -> None:
         model.posterior(TASKS[0], [])
 
 
-def test_a_process_is_sure_where_it_was_told() -> None:
+def test_a_process_is_certain_at_its_data() -> None:
     pytest.importorskip("gpytorch")
     space, rows = rows_of([HELD], 30)
     ok = [row for row in rows if row.is_ok]

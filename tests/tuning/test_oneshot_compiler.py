@@ -25,7 +25,7 @@ from .live import SAMPLE, needs_tvm  # noqa: E402
 
 @needs_tvm
 @pytest.mark.slow
-def test_it_takes_what_a_fitted_predictor_likes_best_and_is_correct(tmp_path: Path) -> None:
+def test_the_best_predicted_schedule_is_used_and_correct(tmp_path: Path) -> None:
     report = collect_tasks(SAMPLE, tmp_path / "tasks", jobs=1)
     task = next(each for each in report.tasks if each.family == "matmul")
     with (

@@ -61,7 +61,7 @@ def measured(of: Task, number: int, status: TrialStatus = TrialStatus.OK) -> Mea
     )
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_records_are_read_back(tmp_path: Path) -> None:
     tasks = [task(8), task(16)]
     rows = [measured(tasks[0], 0), measured(tasks[1], 1, TrialStatus.TIMEOUT)]
     out = write_tuning(tmp_path / "pool", tasks, rows)

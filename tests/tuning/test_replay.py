@@ -128,7 +128,7 @@ def test_curves_charge_trials_and_the_tuner() -> None:
     assert trials_to(pool, task, rows, share=0.3, cap=4) == 1
 
 
-def test_the_incumbent_is_chosen_by_what_was_shown() -> None:
+def test_the_incumbent_is_chosen_by_visible_repetitions() -> None:
     task = dataclasses.replace(TASKS[0], task_id="a")
     lucky = Measurement("a", "1", Origin.RANDOM, TrialStatus.OK, (1.0, 9.0))
     steady = Measurement("a", "2", Origin.RANDOM, TrialStatus.OK, (2.0, 2.0))

@@ -123,7 +123,7 @@ def test_edges_lead_down_up_along_and_from_writer_to_reader(graph: ProgramGraph)
     assert {to for _, to in edges[EdgeKind.PART]} == {int(stores[1]), int(stores[2])}
 
 
-def test_a_loop_knows_what_it_touches_through_each_access(graph: ProgramGraph) -> None:
+def test_loops_have_features_of_each_access(graph: ProgramGraph) -> None:
     """b[k, j], 512 elements of four bytes: all of it in each run of the loops over j and k."""
     load = int(np.flatnonzero(graph.nodes[:, KINDS.index("load")])[2])
     own = (graph.edge_kinds == EdgeKind.AROUND) & (graph.edges[1] == load)

@@ -298,7 +298,7 @@ def as_text(space: Any, *, seed: int) -> str:
         ("gptune", {"initial_trials": 0}, "`pool_size` must be at least 1"),
     ],
 )
-def test_what_is_no_tuner_is_refused(name: str, options: Any, message: str) -> None:
+def test_objects_that_are_no_tuner_are_refused(name: str, options: Any, message: str) -> None:
     with pytest.raises(TuningError) as error:
         make_tuner(name, ToySpace(), options=options)
     assert message in str(error.value)

@@ -262,7 +262,7 @@ def test_loading_verifies_unless_the_caller_trusts(tmp_path: Path, workloads: li
 
 
 @needs_tvm
-def test_a_block_that_hides_what_it_reads_is_refused(workloads: list[str]) -> None:
+def test_a_block_with_undeclared_reads_is_refused(workloads: list[str]) -> None:
     from graphnet_datasets.tuning.extract import load_workload
 
     def edit(nodes: list[dict[str, Any]]) -> None:

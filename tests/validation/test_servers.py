@@ -20,7 +20,7 @@ def test_checks_that_need_no_framework_start_no_process() -> None:
         assert not len(servers)
 
 
-def test_what_captures_has_a_server_of_its_own_where_there_are_two_processors() -> None:
+def test_captures_have_a_separate_server_on_two_processors() -> None:
     alone, apart = CheckServers(jobs=1), CheckServers(jobs=2)
     assert alone.of("torch", "runnable") is alone.of("torch", "reextractable")
     assert apart.of("torch", "runnable") is not apart.of("torch", "reextractable")
@@ -30,7 +30,7 @@ def test_what_captures_has_a_server_of_its_own_where_there_are_two_processors() 
 
 
 @pytest.mark.parametrize("jobs", APART)
-def test_what_was_started_early_serves_the_first_checks_and_ends_with_the_context(
+def test_early_servers_serve_the_first_checks_and_end_with_the_context(
     jobs: int,
 ) -> None:
     servers = CheckServers(jobs)
@@ -53,7 +53,7 @@ def test_only_the_servers_of_the_checks_that_are_asked_for_are_started() -> None
 
 
 @pytest.mark.parametrize("jobs", APART)
-def test_what_was_started_and_never_used_ends_too(jobs: int) -> None:
+def test_unused_servers_end_too(jobs: int) -> None:
     servers = CheckServers(jobs)
     servers.start("torch")
     started = [servers.of("torch", check) for check in ("runnable", "reextractable")]

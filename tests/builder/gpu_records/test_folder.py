@@ -158,7 +158,7 @@ def test_damaged_records_leave_those_of_the_queue_as_they_are(queue: Path, tmp_p
     assert read_done(queue, digests(queue)) == {H100: {"parts-inductor": ["rows/0"]}}
 
 
-def test_the_commands_say_what_is_merged_and_what_is_left(
+def test_the_commands_report_merged_and_remaining_work(
     queue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_runs([record(queue, PARTS_FILE, 0)], tmp_path / "records.parquet")

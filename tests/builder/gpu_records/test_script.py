@@ -78,7 +78,7 @@ def test_all_arms_take_a_slice_before_any_takes_the_next() -> None:
     ]
 
 
-def test_the_script_makes_the_records_that_are_missing_and_says_what_is_left(
+def test_the_script_creates_missing_records_and_reports_the_rest(
     folder: Path, tmp_path: Path
 ) -> None:
     environment = {name: value for name, value in os.environ.items() if name != STARTED}

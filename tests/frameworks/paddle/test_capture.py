@@ -120,7 +120,7 @@ class Everything(paddle.nn.Layer):
         }
 
 
-def test_what_programs_spell_in_their_own_way() -> None:
+def test_program_spellings_are_translated() -> None:
     first = paddle.arange(6, dtype="int64").reshape([2, 3])
     pairs = {"both": [first, paddle.ones([2, 3], "int64")]}
     sample, outputs = capture(Everything(), paddle.rand([2, 4, 3, 3]), pairs, 3.0)
@@ -186,7 +186,7 @@ class Fails(paddle.nn.Layer):
         return paddle.matmul(x, paddle.ones([7, 7]))
 
 
-def test_what_cannot_be_one_graph_is_refused() -> None:
+def test_models_beyond_one_graph_are_refused() -> None:
     from graphnet_datasets.frameworks.paddle.extract import extract
 
     with pytest.raises(CaptureError) as caught:

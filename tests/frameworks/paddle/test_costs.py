@@ -64,7 +64,7 @@ def test_traffic_and_memory_follow_the_shapes_at_given_sizes() -> None:
     assert wider.flops == 2 * costs.flops
 
 
-def test_what_has_no_formula_lowers_the_coverage() -> None:
+def test_operators_without_a_formula_lower_the_coverage() -> None:
     ops = (Op(f"{CORE}erfinv", (Ref(0),)), Op(f"{CORE}argsort", (Ref(1), 0, False, True)))
     tensor = Input("input", Value("float32", (4,)))
     costs = measure_costs(Sample("test/half", "paddle", "other", (tensor,), ops, Ref(1)))

@@ -36,7 +36,7 @@ def test_a_layer_is_known_as_paddles() -> None:
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-def test_what_was_captured_is_written_and_read_again(tmp_path: Path, dynamic: bool) -> None:
+def test_captures_are_written_and_read_back(tmp_path: Path, dynamic: bool) -> None:
     sample = capture(dynamic=dynamic, out=tmp_path / "pool")
     assert read_directory(tmp_path / "pool") == [sample]
     capture(dynamic=dynamic, out=tmp_path / "pool.parquet")

@@ -160,7 +160,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_what_is_not_certain_stays_unknown(name: str) -> None:
+def test_uncertain_values_stay_unknown(name: str) -> None:
     from graphnet_datasets.frameworks.paddle.shapes import propagate
 
     results = propagate(graph(*UNKNOWN[name]))[-1]
@@ -203,7 +203,7 @@ def test_numbers_that_no_size_has_end_in_no_error(value: float, dtype: str) -> N
     assert results is None or results[0].shape is None
 
 
-def test_costs_count_what_follows() -> None:
+def test_costs_count_following_operators() -> None:
     from graphnet_datasets.analysis.costs import measure_costs
 
     sizes = (*SIZE, number(2), stacked(Ref(3), Ref(4), Ref(4)), ("reshape", X, Ref(5)))

@@ -320,7 +320,7 @@ class Picking(paddle.nn.Layer):
         )
 
 
-def test_what_picks_elements_is_captured_and_runs_guarded() -> None:
+def test_indexing_is_captured_and_runs_guarded() -> None:
     capturing: Any = extract(name="test/picking")(Picking())
     x = paddle.to_tensor(np.random.default_rng(0).random((3, 4), np.float32))
     expected = capturing(x)

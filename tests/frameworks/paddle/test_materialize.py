@@ -302,7 +302,7 @@ def test_bombs_are_refused_before_memory_is_spent(op: Op, reason: str) -> None:
         materialize(make_sample(op), allow_unchecked_operators=True)
 
 
-def test_what_calls_need_together_is_compared_too() -> None:
+def test_joint_requirements_of_calls_are_checked() -> None:
     size = ListArg((2**10, 2**10))
     ops = [
         Op(f"{CORE}full", (size, 1.0, Named("dtype", "float32"), Named("place", "cpu")))

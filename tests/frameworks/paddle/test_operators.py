@@ -56,7 +56,7 @@ def test_reading_the_table_imports_no_framework() -> None:
         "",
     ],
 )
-def test_what_does_more_than_compute_is_unknown(name: str) -> None:
+def test_operators_with_side_effects_are_unknown(name: str) -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         lookup(name)
     assert str(caught.value) == (f"`{name}` is not in paddle's operator table. {UNKNOWN_ADVICE}")

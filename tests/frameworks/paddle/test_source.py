@@ -182,7 +182,7 @@ TAIL = (
         ),
     ],
 )
-def test_what_is_no_graph_is_refused_with_its_line(statement: str, problem: str) -> None:
+def test_text_that_is_no_graph_is_refused_with_its_line(statement: str, problem: str) -> None:
     with pytest.raises(SourceError) as caught:
         graph(f"{statement}\nreturn data_0")
     assert str(caught.value) == f"`model.py`, line 9: {problem}{TAIL}"

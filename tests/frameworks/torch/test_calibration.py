@@ -96,7 +96,7 @@ def test_no_draw_overflows_or_vanishes_once_calibrated(name: str) -> None:
         assert 1e-3 < largest(fitted, seed) < 1e3
 
 
-def test_what_was_recorded_stays_beside_what_was_found() -> None:
+def test_recorded_statistics_stay_beside_calibrated_ones() -> None:
     sample = HARD["kernels too large"]
     fitted = calibrate(sample)
     changed = [each for each in fitted.inputs if each.calibrated is not None]
@@ -291,7 +291,7 @@ def test_operands_of_two_dtypes_are_refused_by_calibration_as_by_a_run() -> None
         calibrate(sample)
 
 
-def test_what_is_no_device_is_refused() -> None:
+def test_invalid_devices_are_refused() -> None:
     with pytest.raises(MaterializeError, match="`device='warp'` is not a device of torch: "):
         calibrate(HARD["kernels too small"], device="warp")
     with pytest.raises(CalibrationError, match="cannot be calibrated on 'cuda:99': "):
@@ -300,7 +300,7 @@ def test_what_is_no_device_is_refused() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", HARD)
-def test_a_gpu_finds_what_the_cpu_finds(name: str) -> None:
+def test_calibration_on_a_gpu_agrees_with_the_cpu(name: str) -> None:
     on_cpu, on_gpu = calibrate(HARD[name]), calibrate(HARD[name], device="cuda")
     assert on_gpu.calibration == on_cpu.calibration
     for one, two in zip(on_cpu.inputs, on_gpu.inputs, strict=True):
@@ -311,7 +311,7 @@ def test_a_gpu_finds_what_the_cpu_finds(name: str) -> None:
                 assert got == expected or got == pytest.approx(expected, rel=0.02, abs=1e-3)
 
 
-def test_a_device_that_others_have_filled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_device_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     full = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore text.")
 
     def exhausted(*_: Any, **__: Any) -> None:
@@ -327,7 +327,7 @@ def test_a_device_that_others_have_filled_is_told(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.gpu
-def test_a_gpu_without_room_is_told() -> None:
+def test_a_gpu_without_free_memory_is_reported() -> None:
     large = weight((2**10, 2**20), 0.0, 1.0)
     sample = build([weight((4, 2**10), 0.0, 1.0, role="input"), large],
                    [Op("torch.matmul", (Ref(0), Ref(1)))])  # fmt: skip

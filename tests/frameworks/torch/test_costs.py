@@ -96,7 +96,7 @@ def test_an_embedding_reads_the_rows_it_gives() -> None:
     assert measure(sample).bytes_moved == 5 * 8 + 2 * 5 * 8 * 4
 
 
-def test_views_are_told_from_copies() -> None:
+def test_views_are_distinguished_from_copies() -> None:
     assert is_view(aten.view.default) and is_view(aten._unsafe_view.default)
     assert not is_view(aten.clone.default) and not is_view(aten.add_.Tensor)
 

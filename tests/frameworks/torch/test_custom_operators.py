@@ -118,7 +118,7 @@ def test_it_goes_the_whole_way(
         assert torch.equal(torch.compile(module, backend="aot_eager")(**inputs)[0], expected)
 
 
-def test_what_was_materialized_is_captured_again_as_it_was(captured: Any) -> None:
+def test_a_materialized_sample_is_captured_unchanged(captured: Any) -> None:
     sample = captured[0]
     module = materialize(sample, trust_remote_code=True)
     wrapped: Any = extract(name="test/again", warm_up=False)(Around(module))
@@ -206,7 +206,7 @@ def test_an_operator_that_writes_is_known_by_its_schema() -> None:
     assert given is x and float(x.max()) == 1.0
 
 
-def test_costs_count_what_has_no_formula_as_not_covered(captured: Any) -> None:
+def test_custom_operators_lower_the_coverage(captured: Any) -> None:
     sample = captured[0]
     num_custom = sum("graphnet_tests" in op.target for op in sample.ops)
     assert measure(sample).flops_coverage == pytest.approx(1 - num_custom / sample.num_ops)

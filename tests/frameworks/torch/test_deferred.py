@@ -61,7 +61,7 @@ def test_the_first_call_makes_no_graph_and_the_second_does() -> None:
     assert same(first, second) and same(second, module(**inputs))
 
 
-def test_a_settled_module_is_what_torch_makes() -> None:
+def test_a_settled_module_equals_that_of_torch() -> None:
     """What is timed as eager has no member, class or text of its own."""
     module = materialize(sample(), weights="parameters")
     settle(module)
@@ -97,7 +97,7 @@ ASKING: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", ASKING)
-def test_whoever_asks_for_the_graph_has_it_made(name: str) -> None:
+def test_accessing_the_graph_creates_it(name: str) -> None:
     module = materialize(sample())
     module(**make_inputs(sample()))
     ASKING[name](module)

@@ -86,9 +86,7 @@ def test_each_mode_has_its_own_draws(mode: str, monkeypatch: pytest.MonkeyPatch)
     ],
     ids=str,
 )
-def test_what_is_small_or_no_plain_normal_is_left_to_the_host(
-    value: Value, statistics: Statistics
-) -> None:
+def test_small_and_special_draws_stay_on_the_host(value: Value, statistics: Statistics) -> None:
     assert find_normals(one(value, statistics), 0) is None
 
 

@@ -135,7 +135,7 @@ def test_a_decorated_class_captures_the_first_call_of_each_instance() -> None:
     ]
 
 
-def test_what_is_not_a_module_is_refused() -> None:
+def test_objects_that_are_no_module_are_refused() -> None:
     with pytest.raises(CaptureError) as caught:
         extract(name="test/function")(torch.relu)
     assert str(caught.value) == (

@@ -549,7 +549,7 @@ class Registry(collections.OrderedDict[str, Any]):
         super().__setitem__(key, value)
 
 
-def test_containers_that_compute_what_they_return_are_left_alone() -> None:
+def test_computing_containers_are_left_alone() -> None:
     class Activated(nn.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -81,7 +81,7 @@ def test_a_module_without_weights_is_exported() -> None:
     assert [each.data for each in light.inputs] == [each.data for each in real.inputs]
 
 
-def test_what_cannot_be_exported_is_told_with_a_way_out() -> None:
+def test_unexportable_modules_get_advice() -> None:
     class Branching(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x + 1 if x.sum() > 0 else x - 1

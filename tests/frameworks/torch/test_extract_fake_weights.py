@@ -129,7 +129,7 @@ def test_initialisers_draw_where_they_are_to_be_measured() -> None:
     } >= {"L_self_modules_embedding_parameters_weight_"}
 
 
-def test_what_is_done_to_drawn_elements_is_measured_too() -> None:
+def test_changes_of_drawn_elements_are_measured() -> None:
     """As libraries draw truncated normals: uniform numbers through the inverse error function."""
     with without_weights(is_measured=True):
         layer, other = nn.Linear(100, 100), nn.Linear(100, 100)
@@ -189,7 +189,7 @@ def test_memory_as_it_is_found_is_no_statistic(is_measured: bool) -> None:
     assert "__new__" not in vars(torch.Tensor)
 
 
-def test_another_dtype_keeps_what_is_remembered() -> None:
+def test_another_dtype_keeps_statistics() -> None:
     with without_weights():
         module = nn.Linear(4, 4)
     before = initial_statistics(module.weight)
@@ -235,7 +235,7 @@ def test_a_model_too_large_for_memory_is_captured() -> None:
     assert wrapped.samples[0].num_params == 40 * 60_000 * 60_001
 
 
-def test_what_a_module_keeps_from_its_first_call_is_a_constant_with_statistics() -> None:
+def test_tensors_cached_by_a_module_are_constants_with_statistics() -> None:
     class Caching(nn.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -196,9 +196,7 @@ def test_devices_follow_the_argument() -> None:
     ],
 )
 @pytest.mark.parametrize("kwargs", [(), (("device", None),)], ids=["silent", "none"])
-def test_what_is_made_without_a_device_follows_the_argument(
-    target: str, args: tuple, kwargs: tuple
-) -> None:
+def test_new_tensors_follow_the_device_argument(target: str, args: tuple, kwargs: tuple) -> None:
     sample = build(Op(target, args, kwargs), Op("torch.add", (Ref(0), Ref(1))))
     assert run(sample).device.type == "cpu"
     module = materialize(sample, device="meta", allow_unchecked_operators=True)
@@ -207,7 +205,7 @@ def test_what_is_made_without_a_device_follows_the_argument(
     assert made.kwargs["device"] == torch.device("meta")
 
 
-def test_what_is_like_a_tensor_stays_with_it() -> None:
+def test_like_tensors_stay_on_their_device() -> None:
     sample = build(
         ("torch.zeros_like", Ref(0)),
         ("torch.Tensor.new_ones", Ref(1), (2, 3)),

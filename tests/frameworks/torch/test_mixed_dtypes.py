@@ -43,7 +43,7 @@ def product(target: str, *dtypes: Any) -> Sample:
 
 
 @pytest.mark.parametrize("target", SHAPES)
-def test_what_torch_refuses_is_told(target: str) -> None:
+def test_errors_of_torch_are_reported(target: str) -> None:
     for dtypes in (("float32", "bfloat16"), ("float16", "float32"), ("float32", "float64")):
         tensors = [
             torch.ones(shape, dtype=getattr(torch, dtype))
@@ -67,7 +67,7 @@ def test_autocast_may_make_them_alike() -> None:
     assert mixed_dtypes(after) == []
 
 
-def test_a_graph_that_is_too_large_to_be_run_fails_for_what_can_be_read() -> None:
+def test_a_large_graph_fails_by_its_readable_problems() -> None:
     wrong, right = (product("torch.matmul", "float32", dtype) for dtype in ("float64", "float32"))
     assert (len(faults_of(wrong)), faults_of(right)) == (1, [])
     with Validator() as validator:

@@ -183,13 +183,13 @@ FORBIDDEN = sorted(
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_touches_more_than_tensors_is_not_in_the_table(name: str) -> None:
+def test_operators_beyond_tensors_are_not_in_the_table(name: str) -> None:
     with pytest.raises(UnknownOperatorError):
         lookup(name)
 
 
 @pytest.mark.parametrize("last", sorted(OperatorValues("left_out")))
-def test_what_can_corrupt_memory_is_left_out_with_the_reason(last: str) -> None:
+def test_unsafe_operators_are_excluded_with_the_reason(last: str) -> None:
     for namespace in ("torch", "torch.ops.aten", "torch.Tensor", "torch.linalg", "torch.sparse"):
         with pytest.raises(UnknownOperatorError):
             lookup(f"{namespace}.{last}")
@@ -202,7 +202,7 @@ def test_what_can_corrupt_memory_is_left_out_with_the_reason(last: str) -> None:
     )
 
 
-def test_an_unknown_operator_is_named_with_what_to_do() -> None:
+def test_an_unknown_operator_is_named_with_advice() -> None:
     with pytest.raises(UnknownOperatorError) as caught:
         lookup("torch.ops.aten._foo")
     assert str(caught.value) == (
@@ -270,7 +270,7 @@ def test_any_text_is_an_entry_or_a_clear_error(name: str) -> None:
         (Op("torch.ops.aten.sort.values", (Ref(0),)), True),
     ],
 )
-def test_calls_that_write_are_told_from_calls_that_do_not(op: Op, expected: bool) -> None:
+def test_writing_calls_are_distinguished(op: Op, expected: bool) -> None:
     assert mutates(op) is expected
 
 
@@ -293,7 +293,7 @@ def test_calls_that_write_are_told_from_calls_that_do_not(op: Op, expected: bool
         (Op("torch.add", (Ref(0), Ref(0))), False),
     ],
 )
-def test_calls_that_draw_are_told_from_calls_that_do_not(op: Op, expected: bool) -> None:
+def test_drawing_calls_are_distinguished(op: Op, expected: bool) -> None:
     assert draws_random_numbers(op) is expected
 
 
@@ -304,7 +304,7 @@ def test_state_operators_are_marked() -> None:
 
 
 @pytest.mark.parametrize("name", ["index_select", "select"])
-def test_what_another_library_puts_in_the_place_of_an_operator_is_that_operator(name: str) -> None:
+def test_replacements_by_other_libraries_resolve_to_the_operator(name: str) -> None:
     hash_tensor = pytest.importorskip("torch_geometric.hash_tensor")
     found = getattr(torch, name)
     assert found is getattr(hash_tensor, f"_new_{name}")

@@ -68,7 +68,7 @@ def test_regions_come_in_the_order_in_which_they_close() -> None:
     ]
 
 
-def test_what_a_walk_opened_is_closed_when_it_fails() -> None:
+def test_regions_are_closed_if_a_walk_fails() -> None:
     def fail_inside() -> None:
         with Regions() as regions:
             regions.call(lookup(VMAP.format("in")), (2, "error"), {})

@@ -447,7 +447,7 @@ def as_forms(value: Any, known: dict[int, Storage]) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(RULES))
-def test_a_rule_says_what_torch_says(name: str) -> None:
+def test_rules_agree_with_torch(name: str) -> None:
     draw = random.Random(name)  # noqa: S311 - not for secrets
     num_covered = 0
     for number in range(200):
@@ -524,7 +524,7 @@ def small_samples() -> list[Sample]:
     return [Sample.from_row(row) for row in itertools.islice(rows, 0, None, 9)]
 
 
-def test_the_quick_walk_finds_what_the_full_one_finds() -> None:
+def test_the_quick_walk_agrees_with_the_full_walk() -> None:
     samples = small_samples()
     assert len(samples) >= 15
     for sample in samples:
@@ -560,7 +560,7 @@ def repeating(way: str) -> Sample:
                   Ref(place + 1))  # fmt: skip
 
 
-def test_what_is_written_to_under_another_name_is_not_known_any_more() -> None:
+def test_aliased_writes_invalidate_known_elements() -> None:
     sample = repeating("expanded")
     for is_quick in (True, False):
         assert measure_footprint(sample, is_quick=is_quick).unchecked
@@ -568,7 +568,7 @@ def test_what_is_written_to_under_another_name_is_not_known_any_more() -> None:
         check_memory(sample)
 
 
-def test_what_is_written_to_in_one_place_is_computed_with() -> None:
+def test_local_writes_keep_known_elements() -> None:
     for is_quick in (True, False):
         with pytest.raises(TimeLimitError, match="4,398,046,511,116 elements"):
             measure_footprint(repeating("viewed"), is_quick=is_quick)
@@ -711,7 +711,7 @@ def test_a_view_whose_size_only_a_run_tells_takes_no_memory_of_its_own() -> None
     assert told(quick) == told(full)
 
 
-def test_what_is_made_of_known_elements_alone_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_known_elements_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Masks of language models: `(1.0 - mask) * torch.tensor(lowest)`, and sizes out of tensors."""
     mask = Input("input", Value("int64", (2, 1, 1, 4)))
     number = Input("constant", Value("int64", ()), data=(3).to_bytes(8, "little"))
@@ -737,7 +737,7 @@ def test_what_is_made_of_known_elements_alone_is_known(monkeypatch: pytest.Monke
     assert quick.results[10] == (Value("float32", (6, 4)),)
 
 
-def test_what_was_written_to_is_known_no_more() -> None:
+def test_writes_invalidate_known_elements() -> None:
     number = Input("constant", Value("int64", ()), data=(3).to_bytes(8, "little"))
     ops = (
         Op("torch.Tensor.add_", (Ref(0), 1)),

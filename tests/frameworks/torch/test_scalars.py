@@ -9,7 +9,7 @@ from graphnet_datasets.sample.arguments import ListArg, Ref
 from .building import MATRIX, build
 
 
-def test_numbers_are_told_from_tensors() -> None:
+def test_numbers_are_distinguished_from_tensors() -> None:
     sample = build(
         ("torch.Tensor.size", Ref(0)),  # 2: a shape
         ("operator.getitem", Ref(2), 0),  # 3

@@ -50,7 +50,7 @@ def test_sizes_of_symbols_can_be_chosen() -> None:
     assert propagate(sample, {"s0": 10}) == ((Value("float32", (20, 3)),),)
 
 
-def test_what_depends_on_elements_is_known_for_numbers_alone() -> None:
+def test_element_dependent_results_are_known_for_numbers() -> None:
     length = Input("buffer", Value("int64", ()), data=np.int64(5).tobytes())
     sample = build(
         ("torch.Tensor.item", Ref(1)),
@@ -260,7 +260,7 @@ def test_the_limit_of_the_caller_is_exact() -> None:
     )
 
 
-def test_what_torch_has_no_fake_tensor_for_stays_unknown() -> None:
+def test_operators_without_fake_tensors_stay_unknown() -> None:
     quantized = Op("torch.add", (), (), results=(Value("qint32", (2, 3)),))
     assert propagate(Sample("a/b", "torch", "other", (), (quantized,), Ref(0))) == (None,)
 

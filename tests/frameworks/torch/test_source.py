@@ -330,7 +330,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("body", "problem"), BROKEN, ids=[body[:40] for body, _ in BROKEN])
-def test_what_is_no_graph_is_refused_with_its_line(body: str, problem: str) -> None:
+def test_text_that_is_no_graph_is_refused_with_its_line(body: str, problem: str) -> None:
     with pytest.raises(SourceError) as caught:
         read(body)
     assert str(caught.value) == f"`model.py`, {problem}{GRAMMAR}"

@@ -50,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_site(sets, tmp_path_factory.mktemp("browser") / "site", dataset=None, title="Fine")
 
 
-def test_a_link_restores_what_was_filtered_and_sorted(site: Path, tmp_path: Path) -> None:
+def test_a_link_restores_filters_and_sorting(site: Path, tmp_path: Path) -> None:
     document = rendered(f"file://{site}/records.html#verdict=slower&sort=speedup", tmp_path)
     assert "2 of 14 records" in document
     assert first_cells(document) == [EVIL, "slow"]

@@ -179,7 +179,7 @@ def test_tables_and_pictures_are_named_for_those_who_do_not_see_them(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_can_be_told_from_their_background(site: Path, scheme: str) -> None:
+def test_colours_contrast_with_their_background(site: Path, scheme: str) -> None:
     """WCAG 2.2, success criterion 1.4.3: a contrast of 4.5 for text."""
     blocks = re.findall(r":root \{([^}]*)\}", (site / "site.css").read_text())
     colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", blocks[0]))

@@ -92,7 +92,7 @@ def test_a_run_of_the_whole_graph_comes_first_then_the_own_source_and_precision(
 
 
 @pytest.mark.torch
-def test_what_needs_nothing_says_so_and_two_weights_of_one_name_are_not_told_apart() -> None:
+def test_unneeded_calibration_is_reported_and_equal_names_share() -> None:
     shared = SharedCalibrations()
     shared.add(row("a/small") | {"calibration": "unneeded"})
     assert shared.find(row("a/large", rows=8)) == {

@@ -177,7 +177,7 @@ def test_a_graph_of_many_operations_is_run_at_smaller_sizes() -> None:
 
 
 @pytest.mark.torch
-def test_what_is_too_large_to_be_run_has_what_was_found_for_the_same_weights(
+def test_large_graphs_share_calibration_of_equal_weights(
     tmp_path: Path,
 ) -> None:
     large = linear("a/large", 90.0)
@@ -204,7 +204,7 @@ def test_a_place_without_tables_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-def test_the_command_says_what_it_did(tmp_path: Path) -> None:
+def test_the_command_prints_a_summary(tmp_path: Path) -> None:
     path = write_table([linear("a/large", 90.0)], tmp_path / "graphs.parquet")
     result = CliRunner().invoke(app, ["--quiet", "calibrate", str(path), "--jobs", "1"])
     assert result.exit_code == 0, result.output
@@ -234,7 +234,7 @@ def test_graphs_of_another_framework_than_torch_stay_on_the_cpu(tmp_path: Path) 
 
 @pytest.mark.torch
 @pytest.mark.gpu
-def test_a_gpu_finds_what_the_cpu_finds(tmp_path: Path) -> None:
+def test_calibration_on_a_gpu_agrees_with_the_cpu(tmp_path: Path) -> None:
     samples = [linear("a/fits", 0.25), linear("a/large", 90.0), linear("a/broken", 1.0, width=3)]
     found = []
     for device in ("cpu", "cuda"):

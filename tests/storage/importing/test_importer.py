@@ -174,7 +174,7 @@ def test_a_directory_that_cannot_be_listed_is_in_the_report(tmp_path: Path) -> N
     assert [each.path for each in report.failures] == [str(tree / "b")]
 
 
-def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
+def test_existing_data_is_never_overwritten(tmp_path: Path) -> None:
     tree = plant(tmp_path / "samples", "a/one")
     (tmp_path / "empty").mkdir()
     import_directories(tree, tmp_path / "empty", jobs=1)

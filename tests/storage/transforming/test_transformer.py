@@ -51,7 +51,7 @@ def family_in(split: str) -> str:
     return next(str(number) for number in range(1000) if split_of(str(number)) == split)
 
 
-def test_graphs_are_cast_and_what_is_refused_is_in_the_report(tmp_path: Path) -> None:
+def test_graphs_are_cast_and_refusals_are_reported(tmp_path: Path) -> None:
     good, bad = chain("a/good", 3, "cv"), overflowing("a/bad")
     seen: list[tuple[int, int]] = []
     report = transform_dataset(
@@ -103,7 +103,7 @@ def test_steps_follow_one_another_and_equal_parts_are_merged(tmp_path: Path) -> 
     assert Sample.from_row(only).num_ops == 1
 
 
-def test_what_two_methods_find_is_told_apart_and_does_not_leak(tmp_path: Path) -> None:
+def test_parts_of_two_methods_are_distinguished_and_do_not_leak(tmp_path: Path) -> None:
     """The method that looks at few graphs finds in `test` what is in `train` as well."""
     small = chain("a/small", 3)
     ops = [dataclasses.replace(op, args=(Ref(at + (at > 0)),)) for at, op in enumerate(small.ops)]
@@ -189,7 +189,7 @@ def test_a_graph_beyond_the_limits_is_refused_and_the_others_are_not(tmp_path: P
     assert report.refused[0].refused[0].reason == "its process ended: timeout in transform"
 
 
-def test_what_is_there_is_never_overwritten(tmp_path: Path) -> None:
+def test_existing_data_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("mine")
     with pytest.raises(DatasetExistsError, match=r"exists\. Choose another path, or delete it\."):
@@ -255,7 +255,7 @@ def test_a_transform_that_was_stopped_while_tidying_is_finished(tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_other_steps_and_changed_rows_are_made_anew(tmp_path: Path) -> None:
+def test_other_steps_and_changed_rows_are_transformed_again(tmp_path: Path) -> None:
     rows = [row(chain("a/chain", 3), "a")]
     place = tmp_path / ".mine.transform" / "parts"
     report = transform_dataset(rows, [HALF], tmp_path / "first", jobs=1)

@@ -28,7 +28,7 @@ SIZES = {"M": 17, "N": 37, "K": 19}
 
 @pytest.mark.parametrize("dtype", sorted(UNITS))
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_vectors_of_stored_halves_compute_what_the_text_means(name: str, dtype: str) -> None:
+def test_vectors_of_stored_halves_are_correct(name: str, dtype: str) -> None:
     shapes, statement = STATEMENTS[name]
     parameters = ", ".join(
         f"{dtype}({', '.join(dims)}) {each}"

@@ -42,7 +42,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_generated_text_computes_what_the_interpreter_does(name: str, tmp_path: Path) -> None:
+def test_generated_code_agrees_with_the_interpreter(name: str, tmp_path: Path) -> None:
     source, shapes, options = SMALL[name]
     instance = instance_of(source, *shapes)
     inputs = inputs_of(instance)
@@ -86,7 +86,7 @@ def test_16_bit_floats_are_refused() -> None:
         write_cuda(instance)
 
 
-def test_nvrtc_compiles_what_is_generated() -> None:
+def test_nvrtc_compiles_generated_code() -> None:
     options = Options(tile=(32, 32, 16)).with_cuda(use_shared=True, threads=(16, 16))
     try:
         ptx = compile_ptx(

@@ -163,7 +163,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_rule_means_what_eager_computes(name: str) -> None:
+def test_rules_agree_with_eager(name: str) -> None:
     torch.manual_seed(0)
     function, *inputs = CASES[name]()
     decompositions = torch._decomp.core_aten_decompositions()
@@ -213,7 +213,7 @@ def _values(module: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> dict:
         (lambda x: x * (1 << 40), (LONG,), "A literal does not fit into int32."),
     ],
 )
-def test_what_no_rule_covers_says_why(function, inputs, reason: str) -> None:
+def test_uncovered_operators_have_reasons(function, inputs, reason: str) -> None:
     module = make_fx(function, tracing_mode="fake")(*inputs)
     calls = [node for node in module.graph.nodes if node.op == "call_function"]
     reasons = [reason_against(node) for node in calls if node.target is not operator.getitem]

@@ -60,7 +60,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("statement", "message", "place"), WRONG)
-def test_error_says_what_and_points_at_it(statement: str, message: str, place: str) -> None:
+def test_an_error_names_and_marks_the_problem(statement: str, message: str, place: str) -> None:
     with pytest.raises(DefinitionError) as caught:
         check(body(statement))
     text, line, carets = str(caught.value).split("\n")

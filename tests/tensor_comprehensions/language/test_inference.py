@@ -73,7 +73,7 @@ def test_errors_of_ranges_point_at_the_text(statement: str, message: str) -> Non
     assert message in str(caught.value)
 
 
-def test_several_statements_must_agree_on_what_they_write() -> None:
+def test_several_statements_must_agree_on_their_output() -> None:
     source = "def f(float(N) A, float(M) B) -> (O) { O(i) = A(i) O(i) += B(i) }"
     assert found(source, (4,), (4,)).instance.outputs[0].shape == (4,)
     with pytest.raises(RangeInferenceError, match=r"already written as 0:4, but this .* 0:5"):

@@ -35,7 +35,7 @@ def test_isl_finds_every_loop_parallel_that_we_share_out() -> None:
         assert found == ranks, kernel.label
 
 
-def test_only_what_is_known_of_all_statements_is_asked_for() -> None:
+def test_only_common_facts_of_all_statements_are_used() -> None:
     source = "def f(float(N, K) A) -> (B) { B(i) = 0.0 where i in 0:N B(i) += A(i, k) }"
     instance = instance_of(source, (5, 4))
     assert relations(instance).parallel_loops() == {0: 1, 1: 1}

@@ -44,7 +44,9 @@ def test_expressions_of_graphs_are_found_by_their_values(text: str) -> None:
 
 
 @given(st.integers(1, 40), st.integers(0, 50), st.integers(1, 33), st.sampled_from(["b", "h", "w"]))
-def test_what_is_found_has_the_values(factor: int, offset: int, divisor: int, name: str) -> None:
+def test_fitted_expressions_have_the_values(
+    factor: int, offset: int, divisor: int, name: str
+) -> None:
     fitter = Fitter(POINTS)
     row = fitter.evaluate(f"{factor}*(({name} + {offset})//{divisor}) + {offset}")
     found = fitter.fit(row)

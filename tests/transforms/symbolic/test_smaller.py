@@ -80,7 +80,7 @@ def test_symbols_that_a_graph_has_are_taken_and_their_constraints_kept() -> None
     assert at_smaller_sizes(held, 1 / 4).inputs[0].value.shape == (3, 8)
 
 
-def test_what_cannot_be_smaller_is_an_error() -> None:
+def test_a_graph_that_cannot_shrink_is_an_error() -> None:
     fixed = Sample(
         "a/fixed", "torch", "other", (Input("input", Value("float32", (1, 4))),),
         (Op("torch.relu", (Ref(0),)),), Ref(1),

@@ -55,7 +55,7 @@ def test_a_table_of_positions_is_cut_as_long_as_the_sequence_and_bounds_it() -> 
     ]
 
 
-def test_a_literal_is_settled_by_what_takes_it_later() -> None:
+def test_a_literal_is_settled_by_later_operators() -> None:
     """The 8 of the first range is a number of channels, that of the second one the sequence."""
     whole = graph(
         Op("torch.arange", (0, 8), (("dtype", Named("dtype", "float32")),)),
@@ -95,7 +95,7 @@ def test_height_and_width_that_are_equal_by_a_weight_vary_together_or_not_at_all
     assert (refused.kind, refused.operator) == ("spatial", "torch.nn.functional.linear")
 
 
-def test_what_cannot_vary_is_refused_with_the_operator() -> None:
+def test_fixed_dimensions_are_refused_with_the_operator() -> None:
     whole = graph(Op("operator.add", (Ref(0), Ref(1))), inputs=(tensor(4, 6), weight(4, 6)))
     message = "No dimension of `test/whole` can vary. With another `batch` than 4, operator 0 ("
     with pytest.raises(FixedSizesError, match=re.escape(message)) as caught:

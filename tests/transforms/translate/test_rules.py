@@ -44,7 +44,7 @@ def outputs_of(given: Any) -> list[Output]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{i}-{case}" for i, case in enumerate(CASES)])
-def test_paddle_gives_what_torch_gives(case: Case) -> None:
+def test_outputs_of_paddle_equal_those_of_torch(case: Case) -> None:
     sample = case.sample()
     translated = translate(sample)
     with torch.no_grad():
@@ -84,7 +84,7 @@ def test_every_rule_has_a_case() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_a_rule_cannot_express_is_refused_by_name(case: Case, reason: str) -> None:
+def test_calls_beyond_a_rule_are_refused_by_name(case: Case, reason: str) -> None:
     with pytest.raises(TranslationError) as caught:
         translate(case.sample())
     assert str(caught.value) == (

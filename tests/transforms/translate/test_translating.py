@@ -75,7 +75,7 @@ def test_a_symbol_stays_an_input_and_numbers_made_of_it_are_computed_as_it_runs(
     assert agree(sample, {"s0": 7})
 
 
-def test_what_is_written_in_place_is_what_later_operators_see() -> None:
+def test_later_operators_see_in_place_writes() -> None:
     sample = graph(
         Op("torch.relu", (Ref(0),)),
         Op("torch.Tensor.add_", (Ref(1), 1)),
