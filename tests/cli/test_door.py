@@ -222,7 +222,9 @@ def test_no_message_names_where_the_library_is_installed(
     assert str(Path(graphnet_datasets.__file__).parent) not in result.output
 
 
-def test_disk_errors_have_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_errors_do_not_name_where_the_library_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     place = Path(graphnet_datasets.__file__).parent / "starter" / "graphnet" / "cv" / "x.parquet"
 
     def fail(*_: object, **__: object) -> None:
