@@ -9,7 +9,7 @@ MAX_WORD = 60
 
 
 def slug(text: str, *more: str) -> str:
-    """Return a file name for a text; `more` distinguishes equal texts.
+    """Return a file name for a string; `more` distinguishes equal strings.
 
     The readable part is for people. A hash of the whole text makes the name unique, also on
     case-insensitive file systems.
