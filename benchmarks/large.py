@@ -129,7 +129,7 @@ def build(root: Path, num_rows: int, num_noise_bytes: int = 0) -> dict[str, Any]
             assembly.add(note, path, index)
     spooled = sum(path.stat().st_size for path in parts.iterdir())
     out = root / "dataset"
-    work = Work("graphnet_datasets.storage.importing.server", PHASES, LIMITS)
+    work = Work("graphnet_datasets.storage.importing.reading", PHASES, LIMITS)
     with contextlib.closing(LocalPool(work, num_processors())) as pool:
         assemble(assembly, out, False, root, pool)
     shutil.rmtree(parts)

@@ -86,6 +86,12 @@ def worker_of(library: str) -> str:
     return LIBRARIES[library].worker
 
 
+def environment_of(library: str) -> dict[str, str]:
+    """Return the environment variables of a worker that captures models of a library."""
+    # Models are built from configurations, so nothing is downloaded.
+    return {LIBRARY_VARIABLE: library, "HF_HUB_OFFLINE": os.environ.get("HF_HUB_OFFLINE", "1")}
+
+
 class Keys:
     """Keys of cached rows: hashes over the entry, the program and the libraries.
 

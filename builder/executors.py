@@ -18,11 +18,11 @@ from graphnet_datasets.isolation.ray_pool import RayPool
 
 from .capturing import (
     FAILURE,
-    LIBRARY_VARIABLE,
     LIMITS,
     PHASES,
     Capture,
     Keys,
+    environment_of,
     known_first,
     worker_of,
 )
@@ -57,9 +57,7 @@ def capture_all(
     keys = keys or Keys()
     waiting = yield from known_first(entries, build, keys, is_failure_kept)
     for library, of_library in waiting.items():
-        work = Work(
-            worker_of(library), PHASES, LIMITS, {LIBRARY_VARIABLE: library}, is_confined=False
-        )
+        work = Work(worker_of(library), PHASES, LIMITS, environment_of(library), is_confined=False)
         by_line = {entry.line: entry for entry in of_library}
         with contextlib.closing(_pool(work, executor, min(jobs, len(of_library)))) as pool:
             for finished in pool.run(map(_job, of_library)):
@@ -79,9 +77,7 @@ def measure_all(
     for entry in entries:
         by_library.setdefault(entry.library, []).append(entry)
     for library, of_library in by_library.items():
-        work = Work(
-            worker_of(library), PHASES, LIMITS, {LIBRARY_VARIABLE: library}, is_confined=False
-        )
+        work = Work(worker_of(library), PHASES, LIMITS, environment_of(library), is_confined=False)
         by_line = {entry.line: entry for entry in of_library}
         with contextlib.closing(LocalPool(work, min(jobs, len(of_library)))) as pool:
             for finished in pool.run(_job(entry, is_measuring=True) for entry in of_library):

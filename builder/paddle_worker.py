@@ -20,7 +20,7 @@ with warnings.catch_warnings():
 
 from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.frameworks.paddle.extract import extract
-from graphnet_datasets.isolation import Reporter, serve
+from graphnet_datasets.isolation import Reporter
 from graphnet_datasets.sample import Provenance, Sample
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
@@ -113,7 +113,7 @@ def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> list[Sample]:
     return wrapped.samples
 
 
-def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Capture the entry of `payload["line"]` and write its rows to `payload["out"]`.
 
     With `is_audit` nothing is written.
@@ -135,7 +135,3 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     cpu_s = round(time.process_time(), 3)
     num_ops = sum(sample.num_ops for sample in samples)
     reporter.send({"num_graphs": len(samples), "num_ops": num_ops, "cpu_s": cpu_s})
-
-
-if __name__ == "__main__":
-    serve(run)

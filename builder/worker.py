@@ -11,9 +11,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":  # before what reads it is imported: everything is built from configs
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-
 import torch
 import torch._dynamo
 import torch._inductor
@@ -26,7 +23,7 @@ from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.frameworks.torch.mixed_dtypes import mixed_dtypes
 from graphnet_datasets.frameworks.torch.statistics import measure
 from graphnet_datasets.inputs import misfits
-from graphnet_datasets.isolation import Reporter, serve
+from graphnet_datasets.isolation import Reporter
 from graphnet_datasets.sample import Provenance, Sample
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
@@ -109,7 +106,7 @@ def positional(examples: dict[str, Any]) -> list[Any]:
     return [examples.pop(name) for name in names]
 
 
-def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Capture the entry of `payload["line"]` and write its rows to `payload["out"]`.
 
     With `is_audit` the model has weights, so that its samples are compared with it, and nothing is
@@ -257,16 +254,11 @@ WARM_UP_TRANSFORMERS = (
 else go into what dynamo and the table of operators import and look up when they are first used."""
 
 
-def main() -> None:
-    """Import the library that the jobs' models are from, capture something, then serve."""
+def prepare() -> None:
+    """Import the library of the jobs' models, and capture something."""
     library = os.environ.get(LIBRARY_VARIABLE, "torch")
     LIBRARIES[library].preload()
     torch.set_num_threads(1)  # a pool of threads would not be there after a fork
     for line in (*WARM_UP, *(WARM_UP_TRANSFORMERS if library == "transformers" else ())):
         with tempfile.TemporaryDirectory() as directory:
             write_table(capture_entry(parse_line(line)), Path(directory) / "row.parquet")
-    serve(run)
-
-
-if __name__ == "__main__":
-    main()

@@ -57,14 +57,16 @@ ALLOWED: dict[str, dict[str, str]] = {
         "__code__": "lists the global names that a captured function uses, and runs none",
     },
     "graphnet_datasets/isolation/launch.py": {
-        "runpy": "runs the worker module that `ForkServer` names on the command line",
-        "run_module": "runs that module",
+        "import_module": "imports the server, once the import path is set",
+    },
+    "graphnet_datasets/isolation/server.py": {
+        "import_module": "imports the worker module that `ForkServer` names on the command line",
     },
     "graphnet_datasets/isolation/late_imports.py": {
         "import_module": "imports modules that the server's code names; a job says which, by place",
     },
-    "graphnet_datasets/validation/server.py": {
-        "import_module": "imports the checks of a framework, by a name of its table",
+    "graphnet_datasets/tuning/extract_worker.py": {
+        "import_module": "imports TVM's reader of torch graphs, by one name",
     },
     "graphnet_datasets/frameworks/torch/watching.py": {
         "__globals__": "compares what a generated `forward` calls before and after a candidate",

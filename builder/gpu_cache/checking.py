@@ -47,7 +47,7 @@ def check(directory: Path, card: str = "", num_samples: int = 1) -> bool:
         pretend(CARDS[card])
     import torch
 
-    from graphnet_datasets.benchmark.child.server import prepare
+    from graphnet_datasets.benchmark.child.worker import prepare
 
     prepare()
     from torch._inductor import codecache

@@ -10,13 +10,13 @@ import os
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from graphnet_datasets.benchmark.worker_job import WorkerJob
 from graphnet_datasets.errors import CompilerError
-from graphnet_datasets.isolation import RESULT_FILE, Reporter, serve
+from graphnet_datasets.isolation import RESULT_FILE, Reporter
 from graphnet_datasets.schema.sample_files import read_sample
 
 from .filled import CACHES
@@ -28,17 +28,17 @@ CPU = "cpu"
 PHASES = ("load", "compile")
 
 
-def main() -> None:
-    """Import torch and the compiler with the stand-in for CUDA, and serve the jobs."""
+def prepare() -> Sequence[str]:
+    """Import torch and the compiler with the stand-in for CUDA."""
     card = os.environ[CARD_VARIABLE]
     if card != CPU:
         pretend(card_named(card))
-    from graphnet_datasets.benchmark.child.server import prepare
+    from graphnet_datasets.benchmark.child import worker
 
-    seldom = prepare()
+    seldom = worker.prepare()
     if card != CPU:
         _warm_up()
-    serve(compile_sample, seldom)
+    return seldom
 
 
 def _warm_up() -> None:
@@ -51,7 +51,7 @@ def _warm_up() -> None:
         compiler.compile(lambda x: x.softmax(-1) @ x, {"x": torch.ones(64, 64).to("cuda")})
 
 
-def compile_sample(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Compile one sample and write its cache entries to the job's result file, a tar archive."""
     import torch._inductor.codecache
     from torch._dynamo.utils import counters
@@ -165,7 +165,3 @@ def _pack(cache: Path, archive: Path) -> None:
         for name in CACHES:
             if (cache / name).is_dir():
                 file.add(cache / name, name)
-
-
-if __name__ == "__main__":
-    main()

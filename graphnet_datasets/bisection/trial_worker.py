@@ -28,6 +28,8 @@ from ..timing.pairs import measure_pairs
 from .elements import with_elements
 from .trial_job import EAGER_DRAWS, NUM_CALLS, TrialJob
 
+prepare = worker.prepare
+
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Run one job: try a part, store the values of a whole graph, or inspect a compiler."""

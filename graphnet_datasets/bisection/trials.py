@@ -103,7 +103,7 @@ class Progress:
 class TrialRunner(SampleRunner):
     """Runs trials on one device, in processes forked from a server with all imports."""
 
-    server_module = f"{__package__}.server"
+    server_module = f"{__package__}.trial_worker"
 
     @property
     def device(self) -> str:

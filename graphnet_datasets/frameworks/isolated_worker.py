@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..inputs import prepare_blocks
-from ..isolation import Reporter, serve
+from ..isolation import Reporter
 from ..schema.sample_files import read_sample
 from .contract import FRAMEWORK_VARIABLE, module
 from .dispatch import materialize
@@ -78,13 +78,8 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:_MAX_MESSAGE]
 
 
-def main() -> None:
-    """Import the framework, prepare the state shared by all jobs, and serve them."""
+def prepare() -> None:
+    """Import the framework and prepare the state shared by all jobs."""
     make_runtime(os.environ[FRAMEWORK_VARIABLE], "cpu", 1)
     module(os.environ[FRAMEWORK_VARIABLE], "materialize")
     prepare_blocks()
-    serve(work)
-
-
-if __name__ == "__main__":
-    main()

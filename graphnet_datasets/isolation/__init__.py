@@ -7,7 +7,6 @@ from .limits import Limits
 from .linux import descendants, kill_descendants, peak_memory_bytes, reset_peak_memory
 from .pool import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work, num_processors
 from .reporting import Reporter, describe_error
-from .server import serve
 from .stamps import PHASE_PREFIX, Stamp, StampSender
 from .watch import Ending, Outcome
 
@@ -36,5 +35,4 @@ __all__ = [
     "open_pool",
     "peak_memory_bytes",
     "reset_peak_memory",
-    "serve",
 ]

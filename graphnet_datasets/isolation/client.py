@@ -41,7 +41,8 @@ _LAUNCHER = str(Path(launch.__file__).resolve())
 class ForkServer:
     """A process that imports the modules that jobs need and forks a new process for each job.
 
-    `module` must call `serve` when it is run. The server starts with the first job and restarts
+    `module` has a function `work` for the jobs and optionally `prepare` (see `server.main`); its
+    name comes from code, never from data. The server starts with the first job and restarts
     after it is lost. Within `keep_servers`, a kept server started in the same way is reused. The
     server's environment is that of this process without tokens and passwords, updated with
     `environment`. Jobs are confined unless `is_confined` is false (see `confinement`);

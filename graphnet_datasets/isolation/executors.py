@@ -25,7 +25,7 @@ def open_pool(work: Work, executor: str = "local", jobs: int | None = None) -> P
         MissingExtraError: Ray is requested but not installed.
         RunError: The executor or the cluster does not exist, or no worker can be started on it.
 
-    >>> open_pool(Work("graphnet_datasets.validation.server", ("load",)), "slurm")
+    >>> open_pool(Work("graphnet_datasets.kernels.worker", ("run",)), "slurm")
     Traceback (most recent call last):
     graphnet_datasets.errors.RunError: There is no executor `slurm`. Choose one of local, ray.
     """

@@ -5,8 +5,8 @@ from a directory in `IMPORT_PATH_VARIABLE`. These directories are appended to `s
 none of their files replaces a module of Python or of an installed package.
 """
 
+import importlib
 import os
-import runpy
 import sys
 
 IMPORT_PATH_VARIABLE = "GRAPHNET_DATASETS_IMPORT_PATH"
@@ -14,11 +14,11 @@ IMPORT_PATH_VARIABLE = "GRAPHNET_DATASETS_IMPORT_PATH"
 
 
 def main() -> None:
-    """Run the module named by the first argument as `__main__` with the remaining arguments."""
+    """Serve the jobs of the worker module that the first argument names (see `server.main`)."""
     entries = os.environ.get(IMPORT_PATH_VARIABLE, "").split(os.pathsep)
     sys.path += [entry for entry in entries if entry and entry not in sys.path]
     del sys.argv[0]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    importlib.import_module("graphnet_datasets.isolation.server").main(sys.argv[0])
 
 
 if __name__ == "__main__":

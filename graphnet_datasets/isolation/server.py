@@ -15,6 +15,7 @@ import atexit
 import contextlib
 import faulthandler
 import gc
+import importlib
 import json
 import os
 import select
@@ -28,6 +29,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from ..collector import not_collecting
 from .cleaning import remove_tree
 from .confinement import CONFINED_VARIABLE, available_layers, confine, software_rules
 from .late_imports import LateImports
@@ -58,13 +60,21 @@ class _ParentGoneError(Exception):
     """The process that started this server has ended or has closed the connection."""
 
 
-def serve(job: Job, seldom: Sequence[str] = ()) -> NoReturn:
-    """Serve jobs to the process that started this one, and exit when that process ends.
+def main(module: str) -> NoReturn:
+    """Import a worker module and serve its jobs to the process that started this one.
 
-    Call this in the `__main__` of a module for `ForkServer`, after importing everything that all
-    jobs need. Only some jobs import the modules in `seldom`: the server imports such a module after
-    the first job that did.
+    Each job is a call of the module's function `work` in a new fork. If the module has a function
+    `prepare`, it first imports everything that all jobs need, and may return the names of modules
+    that only some jobs import: the server imports such a module after the first job that did.
     """
+    with not_collecting():
+        worker = importlib.import_module(module)
+        seldom = worker.prepare() if hasattr(worker, "prepare") else ()
+    _serve_all(worker.work, seldom or ())
+
+
+def _serve_all(job: Job, seldom: Sequence[str]) -> NoReturn:
+    """Serve jobs until the client ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     mark()
     # Some libraries keep their own threads, which survive a fork through the libraries' own

@@ -124,7 +124,7 @@ def collect_kernels(
         return finished
     collecting.staging.check_free()
     rows = require_rows(samples, filters, dataset=dataset, framework="torch")
-    work = Work("graphnet_datasets.kernels.server", PHASES, limits, {COMPILERS_VARIABLE: compiler})
+    work = Work("graphnet_datasets.kernels.worker", PHASES, limits, {COMPILERS_VARIABLE: compiler})
     with collecting.staging.hold():
         pool = open_pool(work, executor, jobs)
         try:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import statistics
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..analysis.splits import split_of_row
+from ..benchmark.handover import COMPILERS_VARIABLE
 from ..benchmark.records.environment import describe_environment
+from ..compilers.inductor import Inductor
 from ..errors import GraphNetError, TransformError
+from ..frameworks import module
 from ..frameworks.runtime import make_runtime
+from ..inputs import prepare_blocks
 from ..isolation import RESULT_FILE, Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
@@ -29,6 +34,17 @@ from .generators import generator_of
 PHASES = ("compile", "run")
 MAX_SOURCE_CHARACTERS = 4 * 2**20
 _MIN_CALLS, _MAX_CALLS, _BUDGET_S = 5, 100, 0.5
+
+
+def prepare() -> Sequence[str]:
+    """Import torch and the compiler; return the modules that only some jobs import."""
+    is_inductor = os.environ.get(COMPILERS_VARIABLE) == Inductor.name
+    seldom = module("torch", "runtime").import_all(with_compiler=is_inductor)
+    if is_inductor:
+        module("torch", "fusion")
+        Inductor.prepare()
+    prepare_blocks()
+    return seldom
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:

@@ -121,7 +121,7 @@ def collect_tasks(
         return finished
     collecting.staging.check_free()
     rows = require_rows(samples, filters, dataset=dataset, framework="torch")
-    work = Work("graphnet_datasets.tuning.extract_server", PHASES, limits)
+    work = Work("graphnet_datasets.tuning.extract_worker", PHASES, limits)
     with collecting.staging.hold():
         pool = LocalPool(work, min(jobs or num_processors(), len(rows)))
         try:

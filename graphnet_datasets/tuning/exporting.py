@@ -143,7 +143,7 @@ def _exchange(kind: str, source: str, target: Path, trust_remote_code: bool) -> 
         staged = staging.new_place().absolute()
         pool = LocalPool(
             Work(
-                "graphnet_datasets.tuning.server",
+                "graphnet_datasets.tuning.worker",
                 PHASES,
                 Limits(default_timeout_s=3600.0, memory_bytes=4 * 2**30),
                 {"TVM_NUM_THREADS": "1"},

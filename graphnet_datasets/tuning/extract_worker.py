@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..compilers.exporting import export_flat
 from ..compilers.tvm import lowered, to_relax, tvm_target
 from ..errors import GraphNetError, TransformError
-from ..frameworks import make_inputs, materialize
+from ..frameworks import make_inputs, materialize, module
+from ..inputs import prepare_blocks
 from ..isolation import RESULT_FILE, Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
@@ -18,7 +21,18 @@ from ..storage.job_files import read_job
 from ..storage.parts import encode_part
 from ..storage.table import to_arrow
 from .extract import Extraction, extract_tasks
+from .intrinsics import import_meta_schedule
 from .task import TaskSource
+
+
+def prepare() -> Sequence[str]:
+    """Import torch and TVM; return the modules that only some jobs import."""
+    os.environ["TVM_NUM_THREADS"] = "1"  # read when TVM is imported
+    lazy_modules = module("torch", "runtime").import_all(with_compiler=False)
+    import_meta_schedule()
+    importlib.import_module("tvm.relax.frontend.torch")
+    prepare_blocks()
+    return lazy_modules
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:

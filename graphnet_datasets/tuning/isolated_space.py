@@ -185,7 +185,7 @@ class IsolatedSpace(Space):
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(
                 ForkServer(
-                    "graphnet_datasets.tuning.server",
+                    "graphnet_datasets.tuning.worker",
                     environment={"TVM_NUM_THREADS": "1"},
                     has_unix_sockets=True,
                 )

@@ -172,7 +172,7 @@ class LiveMeasurer(Measurer):
     def _run(self, jobs: Iterable[PoolJob], num_jobs: int) -> Iterator[Finished]:
         """Yield jobs as they finish; closing the iterator early stops all workers."""
         if self._pool is None:
-            work = Work("graphnet_datasets.tuning.server", PHASES, self._limits, self._environment)
+            work = Work("graphnet_datasets.tuning.worker", PHASES, self._limits, self._environment)
             self._pool = LocalPool(work, self._num_workers)
         running = self._pool.run(jobs)
         num_done = 0

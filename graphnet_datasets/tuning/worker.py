@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from .extract import (
     replay,
     tool_versions,
 )
+from .intrinsics import import_meta_schedule
 from .measurement import TrialStatus
 from .task import Task
 
@@ -42,6 +44,12 @@ _LEAST_INPUT, _GREATEST_INPUT = 0.1, 1.0
 """Inputs are positive, so that roots and logarithms are defined and sums do not cancel."""
 
 _ANCHOR_SIZE = 128
+
+
+def prepare() -> None:
+    """Import TVM without starting its threads, because threads do not survive a fork."""
+    os.environ.setdefault("TVM_NUM_THREADS", "1")  # read when TVM is imported
+    import_meta_schedule()
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:

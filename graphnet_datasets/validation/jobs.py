@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..analysis.finite import explain_not_finite
 from ..errors import MemoryLimitError, MissingExtraError
+from ..frameworks import FRAMEWORK_VARIABLE, module
+from ..inputs import prepare_blocks
 from ..isolation import Reporter
 from ..sample import Sample
 from ..schema.sample_files import read_sample
@@ -31,6 +34,12 @@ class Terms:
 
 Check = Callable[[Sample, Terms], "str | None"]
 """A check: takes a sample and terms, returns a remark; raises `Failed` or `Skipped`."""
+
+
+def prepare() -> None:
+    """Import the modules of a framework that all jobs need."""
+    module(os.environ[FRAMEWORK_VARIABLE], "runtime").import_all(with_fakes=True)
+    prepare_blocks()
 
 
 def work(

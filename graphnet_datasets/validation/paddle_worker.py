@@ -27,6 +27,8 @@ from .jobs import Terms, difference, explain_all
 from .parts import SEED, Runner, check_parts
 from .reading import Failed, tell_unknown
 
+prepare = jobs.prepare
+
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Run one job."""

@@ -12,9 +12,6 @@ from ..isolation import ForkServer, num_processors
 from .check_job import CAPTURES_VARIABLE, CAPTURING
 from .outcomes import CHECKS, RUNNING
 
-MODULE = "graphnet_datasets.validation.server"
-"""The server module for the checks of any framework."""
-
 
 class CheckServers:
     """The servers of each framework: one, or with two or more `jobs` also one for capturing.
@@ -97,5 +94,7 @@ class CheckServers:
                 CAPTURES_VARIABLE: "1" if is_capturing else "",
                 "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
             }
-            self._servers[key] = ForkServer(MODULE, environment=environment)
+            self._servers[key] = ForkServer(
+                framework_named(framework).validation, environment=environment
+            )
         return self._servers[key]

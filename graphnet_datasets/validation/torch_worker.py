@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ..frameworks.torch.walking.live_memory import tensors_in
 from ..isolation import Reporter
 from ..sample import Sample
 from . import jobs
+from .check_job import CAPTURES_VARIABLE
 from .jobs import Terms, difference, explain_all
 from .parts import SEED, Runner, check_parts
 from .reading import Failed, Skipped, check
@@ -41,9 +43,15 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
 
 def prepare() -> None:
-    """Capture a graph of one operator, which imports four hundred modules."""
-    _capture(torch.nn.ReLU(), {"input": torch.ones(1)}, is_dynamic=False)
-    torch._dynamo.reset()
+    """Import the modules that all jobs need.
+
+    A server of capturing checks also captures a graph of one operator, which imports four hundred
+    modules.
+    """
+    jobs.prepare()
+    if os.environ.get(CAPTURES_VARIABLE):
+        _capture(torch.nn.ReLU(), {"input": torch.ones(1)}, is_dynamic=False)
+        torch._dynamo.reset()
 
 
 def statically_analysable(sample: Sample, terms: Terms) -> str:  # noqa: ARG001

@@ -6,18 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.benchmark.child.worker import work
-from graphnet_datasets.isolation import Reporter, serve
+from graphnet_datasets.benchmark.child import worker
+from graphnet_datasets.isolation import Reporter
+
+prepare = worker.prepare
 
 
-def work_or_die(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     path = Path(os.environ["TEST_DEATHS_FILE"])
     deaths = int(path.read_text())
     if deaths:
         path.write_text(str(deaths - 1))
         os.abort()
-    work(payload, reporter, directory)
-
-
-if __name__ == "__main__":
-    serve(work_or_die)
+    worker.work(payload, reporter, directory)

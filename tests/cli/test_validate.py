@@ -123,6 +123,9 @@ def test_a_usage_error_ends_early_servers() -> None:
 
 def is_validating(pid: int) -> bool:
     try:
-        return b"graphnet_datasets.validation.server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return (
+            b"graphnet_datasets.validation.torch_worker"
+            in Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
     except OSError:
         return False

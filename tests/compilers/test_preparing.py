@@ -17,13 +17,10 @@ from graphnet_datasets.user_cache import cache_directory
 _CODE = """
 import json, sys, threading
 from pathlib import Path
-from graphnet_datasets.benchmark.child import server
+from graphnet_datasets.benchmark.child import worker
 
-def serve(work, seldom):
-    print(json.dumps({TOLD}))
-
-server.serve = serve
-server.main()
+seldom = worker.prepare()
+print(json.dumps({TOLD}))
 """
 
 _IMPORTED = """

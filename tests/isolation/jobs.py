@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.isolation import Reporter, serve
+from graphnet_datasets.isolation import Reporter
 
 
 class UnprintableError(Exception):
@@ -68,7 +68,7 @@ def try_to_raise_limits() -> None:
         resource.setrlimit(resource.RLIMIT_MSGQUEUE, (hard + 1, hard + 1))
 
 
-def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Do what the payload names."""
     match payload["do"]:
         case "answer":
@@ -185,5 +185,6 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
                     file.write(bytes(2**20))
 
 
-if __name__ == "__main__":
-    serve(run, seldom=("colorsys",))
+def prepare() -> tuple[str, ...]:
+    """Name a module that only some jobs import."""
+    return ("colorsys",)

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.isolation import RESULT_FILE, Reporter, serve
+from graphnet_datasets.isolation import RESULT_FILE, Reporter
 
 
-def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
+def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Do what the payload names."""
     match payload["do"]:
         case "square":
@@ -33,7 +33,3 @@ def run(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
                 os.kill(int(line.split()[1]), signal.SIGKILL)
                 time.sleep(1000)
             (directory / RESULT_FILE).write_bytes(b"alive")
-
-
-if __name__ == "__main__":
-    serve(run)

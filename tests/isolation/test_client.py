@@ -105,7 +105,7 @@ def test_an_error_that_can_be_neither_pickled_nor_printed_is_still_named(
     outcome = run(server, "raise_unprintable")
     assert outcome.ending is Ending.ERROR
     assert outcome.error == {
-        "type": "__main__.UnprintableError",
+        "type": "tests.isolation.jobs.UnprintableError",
         "message": "(the error's text cannot be had: RuntimeError)",
     }
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.isolation import Reporter, serve
+from graphnet_datasets.isolation import Reporter
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
@@ -74,7 +74,3 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
             results[name] = type(error).__name__
     is_secret_known = any(name.startswith("HF_TOKEN") for name in os.environ)
     reporter.send({"results": results, "has_token": is_secret_known})
-
-
-if __name__ == "__main__":
-    serve(work)

@@ -25,9 +25,10 @@ SHADOWS = (
 SERVERS = sorted(
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
     for path in PACKAGE.rglob("*.py")
-    if re.search(r"^    serve\(\w", path.read_text(), re.MULTILINE)
+    if re.search(r"^def work\(.*reporter", path.read_text(), re.MULTILINE)
+    and path.name != "jobs.py"
 )
-"""Every module that a fork server runs."""
+"""Every worker module of a fork server."""
 VERBS = {
     "run": ["run", "./samples", "--compiler", "eager", "--out", "runs"],
     "validate": ["validate", "./samples", "--check", "runnable"],

@@ -10,27 +10,33 @@ them from the same seeds after this process and its children have ended.
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...compilers import find_entry, make_compiler, source_hash
+from ...compilers import find_entry, list_entries, make_compiler, source_hash
 from ...compilers.registry import is_reusable
 from ...compilers.replacement import is_replacement, note_own_lines
-from ...frameworks import module, offers
+from ...errors import CompilerError
+from ...frameworks import FRAMEWORK_VARIABLE, module, offers
 from ...frameworks.runtime import find_device_problem
+from ...inputs import prepare_blocks
 from ...isolation import Reporter, describe_error, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
 from ...schema.runs import CARRIED, COLD
 from ...timing.calls import ArmFailedError
 from ...timing.pairs import PairedTimes, measure_pairs
+from ..handover import COMPILERS_VARIABLE, OPTIONS_VARIABLE
 from ..judging.roofline import measure_peak_rates
 from ..worker_job import WorkerJob
 from .arms import Arm, WatchedArm
 from .around_calls import draw_set
 from .device_state import read_device_state
 from .eager_alone import run_eager_alone
-from .harness_snapshot import HarnessSnapshot
+from .harness_snapshot import HarnessSnapshot, prepare_snapshots
 from .outside_state import ALL_KINDS, OutsideState, report_state
 from .setup import evictor_for, load_workload, make_clock, now_s, time_eager_first, waiting_for
 from .timed_calls import OutputsRefusedError, TimedCalls
@@ -49,6 +55,38 @@ SLOW_PROFILE_MS = 100.0
 
 class NothingVariesError(Exception):
     """The outputs of eager do not depend on the inputs."""
+
+
+def prepare() -> tuple[str, ...]:
+    """Import the framework and the requested compilers of this library.
+
+    Returns additional modules that some jobs import.
+    """
+    framework = os.environ[FRAMEWORK_VARIABLE]
+    # Before any module of this library with a global `torch`: pickled names of torch's objects, and
+    # with them the keys of TorchInductor's caches, contain the first such module.
+    if framework == "torch":
+        import torch  # noqa: F401
+    wanted = {name for name in os.environ.get(COMPILERS_VARIABLE, "").split(",") if name}
+    options = {
+        entry.name: entry
+        for entry in list_entries()
+        if entry.origin == "built in" and entry.framework == framework
+    }
+    is_all_known = bool(wanted) and wanted <= options.keys()
+    compilers = [options[name].load() for name in sorted(wanted & options.keys() or options.keys())]
+    seldom = module(framework, "runtime").import_all(
+        # The requirements of a third-party compiler are unknown before it is loaded.
+        with_compiler=not is_all_known or any(cls.uses_framework_compiler for cls in compilers)
+    )
+    for compiler in compilers:
+        if compiler.name in wanted and compiler.is_available()[0]:
+            with contextlib.suppress(CompilerError):  # the inspecting job reports it
+                compiler(json.loads(os.environ.get(OPTIONS_VARIABLE) or "{}"))
+                compiler.prepare()
+    prepare_blocks()
+    prepare_snapshots()
+    return seldom
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:

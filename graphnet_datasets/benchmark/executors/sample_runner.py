@@ -49,7 +49,7 @@ from .passage import Passage, need_bytes
 from .turns import look_again, time_again
 from .varied_calls import vary_calls
 
-SERVER = "graphnet_datasets.benchmark.child.server"
+SERVER = "graphnet_datasets.benchmark.child.worker"
 """The module that serves the jobs of any framework."""
 
 _GPU_PEAKS_LOCK = threading.Lock()

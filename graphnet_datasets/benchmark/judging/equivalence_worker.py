@@ -11,7 +11,7 @@ from typing import Any
 from ...frameworks import FRAMEWORK_VARIABLE, make_inputs, materialize, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import Mode, prepare_blocks
-from ...isolation import Reporter, serve
+from ...isolation import Reporter
 from ...schema.sample_files import read_sample
 from ..handover import FIRST
 
@@ -54,14 +54,9 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     reporter.send({"outputs": runtime.write_outputs(outputs, directory / FIRST)})
 
 
-def main() -> None:
-    """Import the framework, make the preparations that all jobs share, and serve jobs."""
+def prepare() -> None:
+    """Import the framework and make the preparations that all jobs share."""
     framework = os.environ[FRAMEWORK_VARIABLE]
     make_runtime(framework, "cpu", 1)
     module(framework, "materialize")
     prepare_blocks()
-    serve(work)
-
-
-if __name__ == "__main__":
-    main()

@@ -88,7 +88,7 @@ def calibrate_rows(
     for framework, indices in waiting.items():
         target_device = _device_for(framework, device)
         environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
-        work = Work(f"{__package__}.server", PHASES, limits, environment)
+        work = Work(f"{__package__}.worker", PHASES, limits, environment)
         with (
             temporary_directory("graphnet-calibrate-") as folder,
             contextlib.closing(LocalPool(work, jobs or _default_jobs(target_device))) as pool,

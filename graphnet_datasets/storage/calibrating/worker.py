@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pyarrow as pa
 from ...analysis.costs import measure_costs
 from ...analysis.finite import explain_not_finite
 from ...errors import GraphNetError, MemoryLimitError, TimeLimitError
-from ...frameworks import calibrate
+from ...frameworks import FRAMEWORK_VARIABLE, calibrate, module
+from ...frameworks.runtime import make_runtime
+from ...inputs import prepare_blocks
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import sample_to_row
@@ -24,6 +27,15 @@ SYMBOLS_TIME_S = 60.0
 """Seconds of the job's time limit for finding symbolic sizes to reduce."""
 MAX_OVER = 4
 """Factor by which a reduced graph may exceed its target number of operations."""
+
+
+def prepare() -> None:
+    """Import the framework and the modules that all jobs need."""
+    framework = os.environ[FRAMEWORK_VARIABLE]
+    make_runtime(framework, "cpu", 1)  # jobs run in parallel; sums keep their order
+    module(framework, "runtime").import_all(with_fakes=True)
+    module(framework, "calibration")
+    prepare_blocks()
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:

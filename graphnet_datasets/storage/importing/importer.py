@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ...frameworks import FRAMEWORK_VARIABLE
 from ...isolation import Limits, Pool, PoolJob, Work, check_executor, num_processors, open_pool
 from ...version import __version__
 from ..layout import write_readme
@@ -98,8 +99,8 @@ def import_directories(
 
 
 def _work(has_costs: bool) -> Work:
-    module = "costs_server" if has_costs else "server"
-    return Work(f"graphnet_datasets.storage.importing.{module}", PHASES, LIMITS)
+    environment = {FRAMEWORK_VARIABLE: "torch"} if has_costs else {}
+    return Work(f"{__package__}.reading", PHASES, LIMITS, environment)
 
 
 def _ignore(done: int, total: int) -> None:

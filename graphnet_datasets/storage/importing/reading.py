@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from ...analysis.subtasks import subtask
 from ...analysis.tags import op_histogram, op_tags
 from ...directory.reading import read_folder
 from ...errors import GraphNetError
+from ...frameworks import FRAMEWORK_VARIABLE, module
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import config_of, sample_to_row
@@ -25,6 +28,13 @@ from ..table import to_arrow, write_arrow
 from .folders import fingerprint
 
 PHASES = ("read", "write")
+
+
+def prepare() -> None:
+    """Import the framework of the cost columns, if they are requested."""
+    if framework := os.environ.get(FRAMEWORK_VARIABLE):
+        with contextlib.suppress(GraphNetError):  # without it the cost columns are null
+            module(framework, "costs")
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:

@@ -127,7 +127,7 @@ def transform_dataset(
 def _work(limits: Limits, framework: str, steps: Iterable[Step]) -> Work:
     modules = " ".join(sorted({name for step in steps for name in step.modules}))
     environment = {FRAMEWORK_VARIABLE: framework, MODULES_VARIABLE: modules} if framework else {}
-    return Work(f"{__package__}.server", PHASES, limits, environment)
+    return Work(f"{__package__}.worker", PHASES, limits, environment)
 
 
 def _ignore(done: int, total: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,9 @@ import pyarrow as pa
 from ...analysis.columns import derived_columns
 from ...analysis.splits import split_of_row
 from ...errors import GraphNetError, TransformError
+from ...frameworks import FRAMEWORK_VARIABLE, module
+from ...frameworks.runtime import make_runtime
+from ...inputs import prepare_blocks
 from ...isolation import RESULT_FILE, Reporter
 from ...sample import Sample
 from ...schema import Table, config_named, config_of, sample_to_row
@@ -26,6 +31,22 @@ from ..table import to_arrow
 PHASES = ("transform", "write")
 MODULES_VARIABLE = "GRAPHNET_DATASETS_TRANSFORM_MODULES"
 """Environment variable of a server: the framework modules to import before forking."""
+
+
+def prepare() -> None:
+    """Import the modules that all jobs need; writing tables needs no framework."""
+    framework = os.environ.get(FRAMEWORK_VARIABLE)
+    if not framework:
+        return
+    make_runtime(framework, "cpu", 1)  # jobs run in parallel
+    module(framework, "runtime").import_all(with_fakes=True)
+    module(framework, "observing")
+    module(framework, "results")
+    for name in os.environ.get(MODULES_VARIABLE, "").split():
+        # If an import fails, each sample is rejected with the reason.
+        with contextlib.suppress(GraphNetError):
+            module(framework, name)
+    prepare_blocks()
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from ...isolation import Reporter, serve
+from ...isolation import Reporter
 
 
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:  # noqa: ARG001
@@ -21,7 +21,3 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None: 
     )
     if process.returncode:
         raise RuntimeError(process.stderr[-4000:])
-
-
-if __name__ == "__main__":
-    serve(work)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...isolation import Reporter, serve
+from ...isolation import Reporter
 from ..codegen.program import ENTRY
 
 LEAST_RUNS = 3
@@ -113,7 +113,3 @@ def _difference(array: Any, expected: Any, dtype: str) -> float:
             error = float(np.abs(got - want).max())
             largest = max(largest, math.inf if math.isnan(error) else error)
     return largest / scale
-
-
-if __name__ == "__main__":
-    serve(work)
