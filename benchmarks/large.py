@@ -95,9 +95,7 @@ def perturbed(
         index, table.schema.field("ops"), cut.cast(table.schema.field("ops").type)
     )
     place = [base["task"][0].as_py(), split_of(family)]
-    return table, {
-        "path": name, "place": place, "id": name, "num_ops": length, "signature_hash": digest[32:],
-    }  # fmt: skip
+    return table, {"place": place, "id": name, "num_ops": length, "signature_hash": digest[32:]}
 
 
 def build(root: Path, num_rows: int, num_noise_bytes: int = 0) -> dict[str, Any]:
@@ -108,6 +106,7 @@ def build(root: Path, num_rows: int, num_noise_bytes: int = 0) -> dict[str, Any]
     from graphnet_datasets.storage.importing.importer import LIMITS
     from graphnet_datasets.storage.importing.reading import PHASES
     from graphnet_datasets.storage.layout import read_layout, write_readme
+    from graphnet_datasets.storage.mapping import Result
     from graphnet_datasets.storage.parts import encode_part, save_part
 
     rng, originals = random.Random(0), bases()  # noqa: S311 - for copies, not for secrets
@@ -126,7 +125,7 @@ def build(root: Path, num_rows: int, num_noise_bytes: int = 0) -> dict[str, Any]
             notes.append(note)
         path = save_part(encode_part(rows, {}), parts)
         for index, note in enumerate(notes):
-            assembly.add(note, path, index)
+            assembly.add(note["id"], Result(note["id"], note, path, index, 1))
     spooled = sum(path.stat().st_size for path in parts.iterdir())
     out = root / "dataset"
     work = Work("graphnet_datasets.storage.importing.reading", PHASES, LIMITS)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from ..analysis.splits import SPLITS
 from ..atomic import write_text
@@ -19,15 +18,14 @@ from ..decoding import read_json_lines
 from ..frameworks.builds import check_device
 from ..isolation import Limits, Work, check_executor, open_pool
 from ..schema.tables import KERNELS
-from ..storage.collection import Collection, Count
 from ..storage.filters import Filters
 from ..storage.layout import write_readme
+from ..storage.mapping import Count, Result, ResumableMap, ignore, row_item, row_name
 from ..storage.parts import PartReader
-from ..storage.selection import require_rows
+from ..storage.selection import require
 from ..storage.shards import write_shards
 from ..storage.staging import Staging
 from ..terminal import counted
-from ..version import __version__
 from .generators import check_generator
 from .worker import PHASES
 
@@ -91,15 +89,15 @@ def collect_kernels(
     jobs: int | None = None,
     executor: str = "local",
     limits: Limits = KERNEL_LIMITS,
-    on_progress: Count | None = None,
+    on_progress: Count = ignore,
 ) -> KernelReport:
     """Write a dataset directory with the kernels that a compiler generates for samples.
 
     Samples, usually subgraphs, are selected as in `select_rows`. Each sample is compiled and called
     a few times in a separate process with empty caches, `jobs` at a time, within `limits`;
-    generated code runs only there. `out` contains the
-    config `kernels` and `kernels-report.jsonl` with the outcome of each graph. Finished graphs are
-    stored in a hidden directory beside `out`; after an interruption, the same call resumes.
+    generated code runs only there. `out` contains the config `kernels` and `kernels-report.jsonl`
+    with the outcome of each graph. Finished graphs are stored in a hidden directory beside `out`;
+    after an interruption, the same call resumes.
 
     Raises:
         CompilerError: the compiler is not supported or cannot run here, or an option is wrong.
@@ -118,69 +116,49 @@ def collect_kernels(
         "device": device,
         "threads": threads,
     }
-    collecting = _Collecting(Path(out), {**job, "key": f"{__version__} {json.dumps(job)}"})
-    finished = collecting.find_finished()
-    if finished is not None:
-        return finished
-    collecting.staging.check_free()
-    rows = require_rows(samples, filters, dataset=dataset, framework="torch")
+    staging = Staging(Path(out), "kernels")
+    if staging.is_published:
+        return _read_finished(staging)
+    staging.check_free()
+    chosen = require(samples, filters, dataset=dataset, framework="torch")
     work = Work("graphnet_datasets.kernels.worker", PHASES, limits, {COMPILERS_VARIABLE: compiler})
-    with collecting.staging.hold():
-        pool = open_pool(work, executor, jobs)
-        try:
-            collecting.collection.fill(rows, pool, on_progress or (lambda _done, _total: None))
-        finally:
-            pool.close()
-        return collecting.finish(rows)
+    mapping = ResumableMap(staging, job, limits)
+    with staging.hold(), contextlib.closing(open_pool(work, executor, jobs)) as pool:
+        items = map(row_item, chosen.stream())
+        results = mapping.collect(items, pool, on_progress, len(chosen))
+        ordered = [(name, results[row_name(framework, name)]) for framework, name in chosen.names]
+        return _finish(staging, ordered, mapping.num_resumed)
 
 
-class _Collecting:
-    """A collection: its parts on disk, and the steps that turn them into a dataset."""
-
-    def __init__(self, target: Path, job: Mapping[str, Any]) -> None:
-        self.staging = Staging(target, "kernels")
-        nothing = {"split": SPLITS[0], "num_kernels": 0}
-        self.collection = Collection(self.staging, job, KERNELS.schema, nothing)
-
-    def find_finished(self) -> KernelReport | None:
-        """Return the report of a collection that was interrupted after publishing, or None."""
-        if not self.staging.is_published:
-            return None
-        path = self.staging.target / REPORT_NAME
-        outcomes = tuple(GraphKernels(**fields) for fields in read_json_lines(path))
-        self.staging.discard()
-        return KernelReport(self.staging.target, path, outcomes, num_resumed=len(outcomes))
-
-    def finish(self, rows: Sequence[Mapping[str, Any]]) -> KernelReport:
-        """Write the dataset and the report from the parts."""
-        notes, num_resumed = self.collection.parts_of(rows), self.collection.num_resumed
-        outcomes = tuple(_outcome(note) for note, _ in notes)
-        target = self.staging.target
-        report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
-        if not any(outcome.num_kernels for outcome in outcomes):
-            path = target.with_name(f"{target.name}.{REPORT_NAME}")
-            write_text(path, report)
-            return KernelReport(None, path, outcomes, num_resumed)
-        staged = self.staging.new_place()
-        for split in SPLITS:
-            split_notes = [
-                note for note in notes if note[0]["split"] == split and note[0]["num_kernels"]
-            ]
-            if split_notes:
-                write_shards(_rows_of(split_notes), staged / FOLDER, split, table=KERNELS)
-        write_text(staged / REPORT_NAME, report)
-        write_readme(staged)
-        self.staging.publish(staged)
-        return KernelReport(target, target / REPORT_NAME, outcomes, num_resumed)
+def _read_finished(staging: Staging) -> KernelReport:
+    """Return the report of a collection that was interrupted after publishing."""
+    path = staging.target / REPORT_NAME
+    outcomes = tuple(GraphKernels(**fields) for fields in read_json_lines(path))
+    staging.discard()
+    return KernelReport(staging.target, path, outcomes, num_resumed=len(outcomes))
 
 
-def _rows_of(notes: Iterable[tuple[Mapping[str, Any], Path]]) -> Iterator[pa.Table]:
-    reader = PartReader()
-    for note, path in sorted(notes, key=lambda item: item[0]["id"]):
-        for index in range(note["num_kernels"]):
-            yield reader.row(path, index)
-
-
-def _outcome(note: Mapping[str, Any]) -> GraphKernels:
-    reason, message = note["refused"] or ("", "")
-    return GraphKernels(note["id"], note["num_kernels"], reason, message)
+def _finish(
+    staging: Staging, results: Sequence[tuple[str, Result]], num_resumed: int
+) -> KernelReport:
+    """Write the dataset and the report from the results by id."""
+    outcomes = tuple(
+        GraphKernels(name, result.num_rows, *result.refusal) for name, result in results
+    )
+    target = staging.target
+    report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
+    if not any(outcome.num_kernels for outcome in outcomes):
+        path = target.with_name(f"{target.name}.{REPORT_NAME}")
+        write_text(path, report)
+        return KernelReport(None, path, outcomes, num_resumed)
+    staged, reader = staging.new_place(), PartReader()
+    by_id = [result for _, result in sorted(results, key=lambda item: item[0])]
+    for split in SPLITS:
+        of_split = [result for result in by_id if result.notes.get("split") == split]
+        rows = (row for result in of_split for row in reader.rows(result))
+        if any(result.num_rows for result in of_split):
+            write_shards(rows, staged / FOLDER, split, table=KERNELS)
+    write_text(staged / REPORT_NAME, report)
+    write_readme(staged)
+    staging.publish(staged)
+    return KernelReport(target, target / REPORT_NAME, outcomes, num_resumed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -11,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ..analysis.splits import split_of_row
 from ..benchmark.handover import COMPILERS_VARIABLE
 from ..benchmark.records.environment import describe_environment
@@ -19,12 +22,11 @@ from ..errors import GraphNetError, TransformError
 from ..frameworks import module
 from ..frameworks.runtime import make_runtime
 from ..inputs import prepare_blocks
-from ..isolation import RESULT_FILE, Reporter
+from ..isolation import Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
 from ..schema.tables import KERNELS
-from ..storage.job_files import read_job
-from ..storage.parts import encode_part
+from ..storage.mapping import map_items
 from ..storage.table import to_arrow
 from ..timing.clocks import WallClock
 from ..transforms.subgraphs import subgraph_hash
@@ -48,12 +50,13 @@ def prepare() -> Sequence[str]:
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Compile the row in the payload's file and write the job's part as its result."""
-    row, job = read_job(payload["row"])
-    (directory / RESULT_FILE).write_bytes(_part(row, job, reporter))
+    """Compile the graph of a row and collect its kernels."""
+    map_items(payload, directory, functools.partial(_collect, reporter))
 
 
-def _part(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) -> bytes:
+def _collect(
+    reporter: Reporter, row: Mapping[str, Any], job: Mapping[str, Any]
+) -> tuple[list[pa.Table], dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     refused = None
     try:
@@ -64,17 +67,8 @@ def _part(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) ->
         refused = [error.reason or str(error), str(error)]
     except GraphNetError as error:
         refused = [f"{type(error).__name__}", str(error)]
-    notes = {
-        "key": job["key"],
-        "digest": job["digest"],
-        "id": row["id"],
-        "split": split_of_row(row),
-        "num_kernels": len(rows),
-        "refused": refused,
-    }
-    return encode_part(
-        [to_arrow([kernel_row], KERNELS) for kernel_row in rows], notes, KERNELS.schema
-    )
+    notes = {"split": split_of_row(row), "refused": refused}
+    return [to_arrow([kernel_row], KERNELS) for kernel_row in rows], notes
 
 
 def _rows(

@@ -10,9 +10,9 @@ from __future__ import annotations
 import collections
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,6 +20,9 @@ from ..atomic import write_bytes
 from ..decoding import load_json
 from ..schema import GRAPHS_SCHEMA
 from .staging import PART_SUFFIX
+
+if TYPE_CHECKING:
+    from .mapping import Result
 
 _NOTES = b"notes"
 MAX_OPEN_PARTS = 128
@@ -76,6 +79,11 @@ class PartReader:
         self._open: collections.OrderedDict[Path, pa.ipc.RecordBatchFileReader | pa.RecordBatch] = (
             collections.OrderedDict()
         )
+
+    def rows(self, result: Result) -> Iterator[pa.Table]:
+        """Yield a single-row table for each row of a result of a map."""
+        for index in range(result.first_row, result.first_row + result.num_rows):
+            yield self.row(result.part, index)
 
     def row(self, path: Path, index: int) -> pa.Table:
         """Return a single-row table from a part."""

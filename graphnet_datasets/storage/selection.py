@@ -52,21 +52,21 @@ def select_rows(
     return choose(samples, filters, dataset=dataset).read(filters.limit)
 
 
-def require_rows(
+def require(
     samples: Any,
     filters: Filters | Any = None,
     *,
     dataset: str | os.PathLike[str] = "graphnet",
     framework: str = "",
-) -> list[dict[str, Any]]:
-    """Return rows like `select_rows`, at least one, optionally of one framework.
+) -> Chosen:
+    """Select samples like `select_rows`, at least one, optionally of one framework, unread.
 
     Raises:
         DatasetNotFoundError: a name or path does not exist, or no sample matches; the message names
             the nearest filters that keep samples.
         RunError: the filters exclude `framework`.
 
-    >>> require_rows("torch/resnet-18", Filters(max_ops=9))
+    >>> require("torch/resnet-18", Filters(max_ops=9))
     Traceback (most recent call last):
       ...
     graphnet_datasets.errors.DatasetNotFoundError: No sample of `torch/resnet-18` matches \
@@ -81,10 +81,10 @@ def require_rows(
                 f"the only ones supported here. Remove it."
             )
         filters = dataclasses.replace(filters, framework=(framework,))
-    rows = select_rows(samples, filters, dataset=dataset)
-    if not rows:
+    chosen = choose(samples, filters, dataset=dataset).limited(filters.limit)
+    if not len(chosen):
         raise no_match(samples, filters, dataset=dataset)
-    return rows
+    return chosen
 
 
 def no_match(
@@ -129,6 +129,30 @@ class Chosen:
         return frozenset(entry.row["framework"] for group in self.groups for entry in group)
 
     @property
+    def names(self) -> list[tuple[str, str]]:
+        """Framework and id of each sample, in the order of `read`."""
+        return [
+            (entry.row["framework"], entry.row["id"]) for group in self.groups for entry in group
+        ]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.groups))
+
+    def limited(self, limit: int | None) -> Chosen:
+        """Return at most `limit` of the samples, as evenly as possible from each group."""
+        shares = _shares(self.groups, len(self) if limit is None else limit)
+        return Chosen([group[:share] for group, share in zip(self.groups, shares, strict=True)])
+
+    def of(self, frameworks: Collection[str]) -> Chosen:
+        """Return the samples of some frameworks."""
+        return Chosen(
+            [
+                [entry for entry in group if entry.row["framework"] in frameworks]
+                for group in self.groups
+            ]
+        )
+
+    @property
     def ids(self) -> frozenset[str]:
         """The ids of the samples."""
         return frozenset(entry.row["id"] for group in self.groups for entry in group)
@@ -137,14 +161,8 @@ class Chosen:
         self, limit: int | None = None, frameworks: Collection[str] | None = None
     ) -> list[dict[str, Any]]:
         """Return at most `limit` rows like `select_rows`, of some frameworks or all."""
-        groups = [
-            [entry for entry in group if frameworks is None or entry.row["framework"] in frameworks]
-            for group in self.groups
-        ]
-        shares = _shares(groups, sum(map(len, groups)) if limit is None else limit)
-        return _read(
-            [entry for group, share in zip(groups, shares, strict=True) for entry in group[:share]]
-        )
+        chosen = self if frameworks is None else self.of(frameworks)
+        return _read([entry for group in chosen.limited(limit).groups for entry in group])
 
     def stream(
         self, columns: Sequence[str] | None = None, limit: int | None = None
@@ -157,12 +175,7 @@ class Chosen:
         >>> next(rows)["task"]
         'cv'
         """
-        shares = _shares(self.groups, sum(map(len, self.groups)) if limit is None else limit)
-        entries = [
-            entry
-            for group, share in zip(self.groups, shares, strict=True)
-            for entry in group[:share]
-        ]
+        entries = [entry for group in self.limited(limit).groups for entry in group]
         keys: dict[Any, set[tuple[str, str]]] = {}
         for entry in entries:
             if entry.origin is None:
@@ -175,7 +188,7 @@ class Chosen:
             for row in read_rows(dataset, config, ids, None if needed is None else [*needed]):
                 if _key(row) in wanted:
                     wanted.discard(_key(row))
-                    yield dict(row)
+                    yield _complete(_checked(row)) if columns is None else dict(row)
 
 
 @raises_only(SchemaError)

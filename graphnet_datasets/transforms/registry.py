@@ -9,6 +9,7 @@ continues. Other errors of this library count as rejections too.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, get_args
@@ -26,6 +27,9 @@ from .subgraphs import METHODS_OF
 from .symbolic import DEFAULT_MEMORY_BYTES, make_ladder, symbolise
 
 Made: TypeAlias = Sample | TransformError
+
+Placed: TypeAlias = Iterable[tuple[int, Sample | None, str]]
+"""Samples in any order with their place and family; None for a sample that cannot be read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Running:
         return self._cutters[sample.id]
 
 
-def _no_plan(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> None:
+def _no_plan(step: Step, samples: Placed) -> None:
     del step, samples
 
 
@@ -78,7 +82,7 @@ class Transform:
     needs_run: bool = True
     config: str = ""
     complete: Callable[[dict[str, Any]], dict[str, Any]] = dict
-    plan: Callable[[Step, Iterable[tuple[Sample | None, str]]], list[Step] | None] = _no_plan
+    plan: Callable[[Step, Placed], list[Step] | None] = _no_plan
     modules: Callable[[Mapping[str, Any]], tuple[str, ...]] = lambda _: ()
 
 
@@ -202,12 +206,8 @@ def branches(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
     return [(*common, end) for end in ends] or [common]
 
 
-def plan(
-    steps: Sequence[Step], samples: Iterable[tuple[Sample | None, str]]
-) -> list[tuple[Step, ...]] | None:
-    """Return the steps for each of several samples, passed with their families; None if equal.
-
-    A sample that cannot be read is passed as None.
+def plan(steps: Sequence[Step], samples: Placed) -> list[tuple[Step, ...]] | None:
+    """Return the steps for each of several samples, in the order of their places; None if equal.
 
     Raises:
         TransformError: a step that depends on all samples follows other steps.
@@ -320,18 +320,19 @@ def _parts(
     return make_parts(running.cutter(sample), method, groups)
 
 
-def _plan_parts(step: Step, samples: Iterable[tuple[Sample | None, str]]) -> list[Step] | None:
+def _plan_parts(step: Step, samples: Placed) -> list[Step] | None:
     """Return the step for each of several graphs, because typical sequences span graphs."""
     if step.options["method"] != "repeats" or step.options["places"] is not None:
         return None
-    traces: list[Trace | None] = []
-    families = []
-    for sample, family in samples:
-        try:
-            traces.append(None if sample is None else trace(sample))
-        except GraphNetError:  # the step itself reports the error
-            traces.append(None)
-        families.append(family)
+    traced: list[tuple[int, Trace | None, str]] = []
+    for place, sample, family in samples:
+        graph_trace = None
+        with contextlib.suppress(GraphNetError):  # the step itself reports the error
+            graph_trace = None if sample is None else trace(sample)
+        traced.append((place, graph_trace, family))
+    traced.sort(key=lambda entry: entry[0])
+    traces = [graph_trace for _, graph_trace, _ in traced]
+    families = [family for *_, family in traced]
     places: list[list[list[int]]] = [[] for _ in traces]
     for repeat in find_repeats([graph_trace or Trace(()) for graph_trace in traces], families):
         for graph, first in repeat.places:

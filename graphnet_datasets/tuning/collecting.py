@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,12 @@ from ..atomic import write_text
 from ..decoding import read_json_lines
 from ..errors import CompilerUnavailableError
 from ..isolation import Limits, LocalPool, Work, num_processors
-from ..schema.tables import TUNING_TASKS
-from ..storage.collection import Collection, Count
 from ..storage.filters import Filters
+from ..storage.mapping import Count, Result, ResumableMap, ignore, row_item, row_name
 from ..storage.parts import PartReader
-from ..storage.selection import require_rows
+from ..storage.selection import require
 from ..storage.staging import Staging
 from ..terminal import counted
-from ..version import __version__
 from .records import fill_tuning, read_tasks
 from .task import Task, TaskSource
 
@@ -97,7 +96,7 @@ def collect_tasks(
     filters: Filters | None = None,
     jobs: int | None = None,
     limits: Limits = TASK_LIMITS,
-    on_progress: Count | None = None,
+    on_progress: Count = ignore,
 ) -> TaskReport:
     """Extract the operators of samples as tasks for one CPU target, and write them as a dataset.
 
@@ -114,21 +113,19 @@ def collect_tasks(
         RunError: the worker processes cannot be started.
     """
     check_tvm()
-    job = {"mcpu": mcpu, "threads": threads}
-    collecting = _Collecting(Path(out), {**job, "key": f"{__version__} {json.dumps(job)}"})
-    finished = collecting.find_finished()
-    if finished is not None:
-        return finished
-    collecting.staging.check_free()
-    rows = require_rows(samples, filters, dataset=dataset, framework="torch")
+    staging = Staging(Path(out), "tasks")
+    if staging.is_published:
+        return _read_finished(staging)
+    staging.check_free()
+    chosen = require(samples, filters, dataset=dataset, framework="torch")
     work = Work("graphnet_datasets.tuning.extract_worker", PHASES, limits)
-    with collecting.staging.hold():
-        pool = LocalPool(work, min(jobs or num_processors(), len(rows)))
-        try:
-            collecting.collection.fill(rows, pool, on_progress or (lambda _done, _total: None))
-        finally:
-            pool.close()
-        return collecting.finish(rows)
+    mapping = ResumableMap(staging, {"mcpu": mcpu, "threads": threads}, limits)
+    pool = LocalPool(work, min(jobs or num_processors(), len(chosen)))
+    with staging.hold(), contextlib.closing(pool):
+        items = map(row_item, chosen.stream())
+        results = mapping.collect(items, pool, on_progress, len(chosen))
+        ordered = [(name, results[row_name(framework, name)]) for framework, name in chosen.names]
+        return _finish(staging, ordered, mapping.num_resumed)
 
 
 def check_tvm() -> None:
@@ -172,51 +169,34 @@ def merge_tasks(tasks: Iterable[Task]) -> list[Task]:
     return sorted(merged.values(), key=lambda task: (-task.flops * task.weight, task.task_id))
 
 
-class _Collecting:
-    """An extraction in progress: its parts on disk, and the steps from parts to dataset."""
-
-    def __init__(self, target: Path, job: Mapping[str, Any]) -> None:
-        self.staging = Staging(target, "tasks")
-        nothing = {"num_tasks": 0, "skipped": {}}
-        self.collection = Collection(self.staging, job, TUNING_TASKS.schema, nothing)
-
-    def find_finished(self) -> TaskReport | None:
-        """Return the report of an earlier call that published `out` before it was stopped."""
-        if not self.staging.is_published:
-            return None
-        target = self.staging.target
-        path = target / REPORT_NAME
-        outcomes = tuple(GraphTasks(**fields) for fields in read_json_lines(path))
-        tasks = tuple(merge_tasks(read_tasks(target).tasks.values()))
-        self.staging.discard()
-        return TaskReport(target, path, tasks, outcomes, num_resumed=len(outcomes))
-
-    def finish(self, rows: Sequence[Mapping[str, Any]]) -> TaskReport:
-        """Write the dataset and the report from the parts."""
-        notes, num_resumed = self.collection.parts_of(rows), self.collection.num_resumed
-        outcomes = tuple(
-            GraphTasks(note["id"], note["num_tasks"], note["skipped"], *(note["refused"] or ()))
-            for note, _ in notes
-        )
-        tasks = tuple(merge_tasks(_tasks_of(notes)))
-        target = self.staging.target
-        report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
-        if not tasks:
-            path = target.with_name(f"{target.name}.{REPORT_NAME}")
-            write_text(path, report)
-            return TaskReport(None, path, (), outcomes, num_resumed)
-        staged = self.staging.new_place()
-        fill_tuning(staged, tasks, ())
-        write_text(staged / REPORT_NAME, report)
-        self.staging.publish(staged)
-        return TaskReport(
-            target, target / REPORT_NAME, tasks, outcomes, self.collection.num_resumed
-        )
+def _read_finished(staging: Staging) -> TaskReport:
+    """Return the report of a call that was interrupted after publishing."""
+    path = staging.target / REPORT_NAME
+    outcomes = tuple(GraphTasks(**fields) for fields in read_json_lines(path))
+    tasks = tuple(merge_tasks(read_tasks(staging.target).tasks.values()))
+    staging.discard()
+    return TaskReport(staging.target, path, tasks, outcomes, num_resumed=len(outcomes))
 
 
-def _tasks_of(notes: Iterable[tuple[Mapping[str, Any], Path]]) -> Iterator[Task]:
+def _finish(
+    staging: Staging, results: Sequence[tuple[str, Result]], num_resumed: int
+) -> TaskReport:
+    """Write the dataset and the report from the results by id."""
+    outcomes = tuple(
+        GraphTasks(name, result.num_rows, result.notes.get("skipped", {}), *result.refusal)
+        for name, result in results
+    )
     reader = PartReader()
-    for note, path in notes:
-        for index in range(note["num_tasks"]):
-            (row,) = reader.row(path, index).to_pylist()
-            yield Task.from_row(row)
+    rows = (row for _, result in results for row in reader.rows(result))
+    tasks = tuple(merge_tasks(Task.from_row(row.to_pylist()[0]) for row in rows))
+    target = staging.target
+    report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
+    if not tasks:
+        path = target.with_name(f"{target.name}.{REPORT_NAME}")
+        write_text(path, report)
+        return TaskReport(None, path, (), outcomes, num_resumed)
+    staged = staging.new_place()
+    fill_tuning(staged, tasks, ())
+    write_text(staged / REPORT_NAME, report)
+    staging.publish(staged)
+    return TaskReport(target, target / REPORT_NAME, tasks, outcomes, num_resumed)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ..compilers.exporting import export_flat
 from ..compilers.tvm import lowered, to_relax, tvm_target
 from ..errors import GraphNetError, TransformError
 from ..frameworks import make_inputs, materialize, module
 from ..inputs import prepare_blocks
-from ..isolation import RESULT_FILE, Reporter
+from ..isolation import Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
 from ..schema.tables import TUNING_TASKS
-from ..storage.job_files import read_job
-from ..storage.parts import encode_part
+from ..storage.mapping import map_items
 from ..storage.table import to_arrow
 from .extract import Extraction, extract_tasks
 from .intrinsics import import_meta_schedule
@@ -36,8 +38,13 @@ def prepare() -> Sequence[str]:
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Extract the tasks of the row in the payload's file; write them as the job's result."""
-    row, job = read_job(payload["row"])
+    """Extract the tasks of a row."""
+    map_items(payload, directory, functools.partial(_extract, reporter))
+
+
+def _extract(
+    reporter: Reporter, row: Mapping[str, Any], job: Mapping[str, Any]
+) -> tuple[list[pa.Table], dict[str, Any]]:
     tasks, skipped, refused = (), {}, None
     try:
         extraction = cut(row, job, reporter)
@@ -49,17 +56,9 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         refused = [error.reason or str(error), str(error)]
     except GraphNetError as error:
         refused = [type(error).__name__, str(error)]
-    notes = {
-        "key": job["key"],
-        "digest": job["digest"],
-        "id": row["id"],
-        "num_tasks": len(tasks),
-        "skipped": skipped,
-        "refused": refused,
-    }
+    notes = {"skipped": skipped, "refused": refused}
     rows = [{**task.to_row(), "schema_version": SCHEMA_VERSION} for task in tasks]
-    parts = [to_arrow([task_row], TUNING_TASKS) for task_row in rows]
-    (directory / RESULT_FILE).write_bytes(encode_part(parts, notes, TUNING_TASKS.schema))
+    return [to_arrow([task_row], TUNING_TASKS) for task_row in rows], notes
 
 
 def cut(row: Mapping[str, Any], job: Mapping[str, Any], reporter: Reporter) -> Extraction:

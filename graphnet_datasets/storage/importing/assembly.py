@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...errors import RunError
 from ...isolation import Pool, PoolJob, num_processors
+from ..mapping import Result
 from .outcomes import FolderOutcome
 
 ID_CHARACTERS = 8
@@ -35,9 +36,11 @@ class Assembly:
         """The number of rows of the dataset."""
         return sum(map(len, self.places.values()))
 
-    def add(self, note: dict[str, Any], part: Path, index: int) -> FolderOutcome:
-        """Add the notes of the next folder, and return its outcome."""
-        path = note["path"]
+    def add(self, path: str, result: Result) -> FolderOutcome:
+        """Add the result of the next folder, and return its outcome."""
+        note = result.notes
+        if result.lost:
+            return FolderOutcome(path, "failed", reason=result.lost, error_type=result.ending)
         if "error" in note:
             return FolderOutcome(
                 path, "failed", reason=note["error"], error_type=note["error_type"]
@@ -50,7 +53,7 @@ class Assembly:
         self._ids.add(sample_id)
         self._id_of_signature.setdefault(signature, sample_id)
         config, split = note["place"]
-        row = _Row(note["num_ops"], sample_id, str(part), index)
+        row = _Row(note["num_ops"], sample_id, str(result.part), result.first_row)
         self.places.setdefault((config, split), []).append(row)
         return FolderOutcome(
             path,

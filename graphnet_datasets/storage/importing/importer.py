@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...frameworks import FRAMEWORK_VARIABLE
-from ...isolation import Limits, Pool, PoolJob, Work, check_executor, num_processors, open_pool
-from ...version import __version__
+from ...isolation import Limits, Pool, Work, check_executor, num_processors, open_pool
 from ..layout import write_readme
-from ..parts import encode_part, read_notes, save_part
-from ..staging import PART_SUFFIX, Staging
+from ..mapping import Count, Item, Result, ResumableMap, ignore
+from ..staging import Staging
 from .assembly import Assembly, assemble
 from .folders import find_folders, fingerprint
 from .outcomes import FolderOutcome, ImportReport, read_report, write_report
@@ -28,9 +26,6 @@ LIMITS = Limits(
 )
 REPORT_NAME = "import-report.jsonl"
 
-Count = Callable[[int, int], None]
-"""Called with the number of finished folders and the total number."""
-
 
 def import_directories(
     directories: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
@@ -41,7 +36,7 @@ def import_directories(
     has_costs: bool = False,
     keeps_duplicates: bool = False,
     report: str | os.PathLike[str] | None = None,
-    on_progress: Count | None = None,
+    on_progress: Count = ignore,
 ) -> ImportReport:
     """Import trees of GraphNet sample directories as a dataset directory or one Parquet file.
 
@@ -80,10 +75,7 @@ def import_directories(
     target = Path(out)
     is_file = target.suffix == ".parquet"
     place = target.with_suffix(".import-report.jsonl") if is_file else target / REPORT_NAME
-    importer = _Importer(
-        target, Path(report) if report else place, f"{__version__} costs={has_costs}", has_costs
-    )
-    importer.roots = roots
+    importer = _Importer(target, Path(report) if report else place)
     finished = importer.find_finished()
     if finished is not None:
         return finished
@@ -94,8 +86,13 @@ def import_directories(
         pool = local = stack.enter_context(contextlib.closing(open_pool(work, "local", jobs)))
         if executor != "local":
             pool = stack.enter_context(contextlib.closing(open_pool(work, executor, jobs)))
-        importer.read(folders, pool, on_progress or _ignore)
-        return importer.finish(folders, unlisted, keeps_duplicates, local)
+        mapping = ResumableMap(importer.staging, {"has_costs": has_costs})
+        # Smaller chunks for few folders, so that all workers have work.
+        chunk = max(1, min(CHUNK, len(folders) // (2 * num_processors())))
+        items = (_item(folder, roots) for folder in folders)
+        results = mapping.collect(items, pool, on_progress, len(folders), chunk=chunk)
+        ordered = [(path, results[str(path)]) for path in folders]
+        return importer.finish(ordered, unlisted, keeps_duplicates, local, mapping.num_resumed)
 
 
 def _work(has_costs: bool) -> Work:
@@ -103,20 +100,17 @@ def _work(has_costs: bool) -> Work:
     return Work(f"{__package__}.reading", PHASES, LIMITS, environment)
 
 
-def _ignore(done: int, total: int) -> None:
-    del done, total
+def _item(folder: Path, roots: Iterable[str | os.PathLike[str]]) -> Item:
+    reads = tuple(str(Path(path).absolute()) for path in (*roots, folder))
+    return Item(str(folder), fingerprint(folder), options={"folder": str(folder)}, reads=reads)
 
 
 class _Importer:
     """An import in progress: its parts on disk, and the steps from parts to dataset."""
 
-    def __init__(self, target: Path, report_path: Path, key: str, has_costs: bool) -> None:
+    def __init__(self, target: Path, report_path: Path) -> None:
         self.target, self.report_path = target, report_path
-        self.key, self.has_costs = key, has_costs
-        self.roots: list[str | os.PathLike[str]] = []
         self.staging = Staging(target, "import")
-        self.notes: dict[str, tuple[dict[str, Any], Path, int]] = {}
-        self.num_resumed = 0
 
     def find_finished(self) -> ImportReport | None:
         """Return the report of an earlier call that published `out` before it was stopped."""
@@ -127,70 +121,17 @@ class _Importer:
         self.staging.discard()
         return ImportReport(self.target, self.report_path, outcomes, num_rows, len(outcomes))
 
-    def read(self, folders: list[Path], pool: Pool, on_progress: Count) -> None:
-        """Read the folders without a part."""
-        wanted = {str(folder) for folder in folders}
-        for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
-            self._take(path, wanted, is_old=True)
-        self.num_resumed = len(self.notes)
-        missing = [path for path in map(str, folders) if path not in self.notes]
-        on_progress(len(self.notes), len(folders))
-        # Smaller chunks for few folders, so that all workers have work.
-        chunk = max(1, min(CHUNK, len(missing) // (2 * num_processors())))
-        lost: list[str] = []
-        for finished in pool.run(self._jobs(missing, chunk)):
-            if finished.result is not None:
-                self._take(save_part(finished.result, self.staging.parts), wanted)
-            else:
-                lost += finished.job.payload["folders"]
-            on_progress(len(self.notes), len(folders))
-        # One folder of a lost chunk is the cause; separate processes reveal which.
-        for finished in pool.run(self._jobs(lost, 1)):
-            content = finished.result
-            if content is None:
-                (path,) = finished.job.payload["folders"]
-                note = {"path": path, "fingerprint": fingerprint(Path(path))}
-                note |= {"error": finished.reason, "error_type": str(finished.outcome.ending)}
-                content = encode_part([], {"key": self.key, "folders": [note]})
-            self._take(save_part(content, self.staging.parts), wanted)
-            on_progress(len(self.notes), len(folders))
-
-    def _jobs(self, folders: list[str], chunk: int) -> Iterator[PoolJob]:
-        for start in range(0, len(folders), chunk):
-            chunk_folders = folders[start : start + chunk]
-            payload = {"folders": chunk_folders, "key": self.key, "has_costs": self.has_costs}
-            reads = tuple(str(Path(folder).absolute()) for folder in (*self.roots, *chunk_folders))
-            yield PoolJob(chunk_folders[0], payload, reads)
-
-    def _take(self, path: Path, wanted: set[str], is_old: bool = False) -> None:
-        """Register a part; of an earlier call, only folders that have not changed."""
-        try:
-            notes = read_notes(path)
-        except ValueError:
-            path.unlink()
-            return
-        if notes["key"] != self.key:
-            path.unlink()
-            return
-        index = 0
-        for note in notes["folders"]:
-            has_row = "error" not in note
-            folder = note["path"]
-            is_same = not is_old or note["fingerprint"] == fingerprint(Path(folder))
-            if folder in wanted and is_same:
-                self.notes[folder] = note, path, index
-            index += has_row
-
     def finish(
         self,
-        folders: list[Path],
+        results: Sequence[tuple[Path, Result]],
         unlisted: dict[Path, str],
         keeps_duplicates: bool,
         pool: Pool,
+        num_resumed: int,
     ) -> ImportReport:
         """Write the dataset and the report from the parts, in local processes."""
         assembly = Assembly(keeps_duplicates)
-        outcomes = [assembly.add(*self.notes[str(folder)]) for folder in folders]
+        outcomes = [assembly.add(str(path), result) for path, result in results]
         outcomes += [
             FolderOutcome(str(path), "failed", reason=reason, error_type="OSError")
             for path, reason in sorted(unlisted.items())
@@ -207,7 +148,7 @@ class _Importer:
             report_path=self.report_path,
             outcomes=tuple(outcomes),
             num_rows=assembly.num_rows,
-            num_resumed=self.num_resumed,
+            num_resumed=num_resumed,
         )
 
     def _write(self, assembly: Assembly, outcomes: list[FolderOutcome], pool: Pool) -> None:

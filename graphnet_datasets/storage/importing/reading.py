@@ -19,13 +19,13 @@ from ...analysis.tags import op_histogram, op_tags
 from ...directory.reading import read_folder
 from ...errors import GraphNetError
 from ...frameworks import FRAMEWORK_VARIABLE, module
-from ...isolation import RESULT_FILE, Reporter
+from ...isolation import Reporter
 from ...sample import Sample
 from ...schema import config_of, sample_to_row
-from ..parts import PartReader, encode_part
+from ..mapping import map_items
+from ..parts import PartReader
 from ..shards import row_groups, write_shards
 from ..table import to_arrow, write_arrow
-from .folders import fingerprint
 
 PHASES = ("read", "write")
 
@@ -45,35 +45,29 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
             write_planned(plan)
         return
     gc.disable()  # jobs are short, and collection would take a fifth of their time
-    rows: list[pa.Table] = []
-    notes = []
-    for folder in payload["folders"]:
-        note, table = read_one(Path(folder), payload["has_costs"])
-        notes.append(note)
-        if table is not None:
-            rows.append(table)
-    content = encode_part(rows, {"key": payload["key"], "folders": notes})
-    (directory / RESULT_FILE).write_bytes(content)
+    map_items(payload, directory, read_one)
 
 
-def read_one(folder: Path, has_costs: bool) -> tuple[dict[str, Any], pa.Table | None]:
-    """Return the notes of a folder, and the row of its sample or None on failure."""
-    note: dict[str, Any] = {"path": str(folder), "fingerprint": fingerprint(folder)}
+def read_one(
+    _row: Mapping[str, Any], job: Mapping[str, Any]
+) -> tuple[list[pa.Table], dict[str, Any]]:
+    """Return the row of a folder's sample, if it can be read, and notes about it."""
+    folder = Path(job["folder"])
     try:
         sample = read_folder(folder)
-        row = sample_to_row(sample, _columns(sample, has_costs))
+        row = sample_to_row(sample, _columns(sample, job["has_costs"]))
         table = to_arrow([row])
     except GraphNetError as error:
-        return note | {"error": str(error), "error_type": type(error).__name__}, None
+        return [], {"error": str(error), "error_type": type(error).__name__}
     except OSError as error:
         reason = f"`{error.filename or folder}` cannot be read: {error.strerror or error}."
-        return note | {"error": reason, "error_type": type(error).__name__}, None
+        return [], {"error": reason, "error_type": type(error).__name__}
     except Exception as error:  # any file must not stop the import of other folders
         reason = f"The reader failed, which is a bug in the reader: {error}"
-        return note | {"error": reason, "error_type": type(error).__name__}, None
+        return [], {"error": reason, "error_type": type(error).__name__}
     place = [config_of(row), split_of_row(row)]
     identity = {name: row[name] for name in ("id", "num_ops", "signature_hash")}
-    return note | {"place": place, **identity}, table
+    return [table], {"place": place, **identity}
 
 
 def _columns(sample: Sample, has_costs: bool) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 from ...analysis.splits import SPLITS
 from ...errors import RunError
 from ...isolation import Pool, PoolJob
+from ..mapping import Result
 
 
 @dataclasses.dataclass
@@ -61,13 +62,14 @@ class Assembly:
         """The number of rows of the dataset."""
         return sum(map(len, self._rows.values()))
 
-    def add(self, note: Mapping[str, Any], part: Path) -> None:
+    def add(self, result: Result) -> None:
         """Add the samples of the next graph."""
-        for position, sample_note in enumerate(note["made"]):
+        for place, sample_note in enumerate(result.notes.get("made", ())):
             config, split = sample_note["place"]
-            row = _Row(sample_note["id"], sample_note["num_ops"], str(part), position)
+            position = result.first_row + place
+            row = _Row(sample_note["id"], sample_note["num_ops"], str(result.part), position)
             if "subgraph_hash" in sample_note:
-                self._merge(config, split, note["family"], sample_note, row)
+                self._merge(config, split, result.notes["family"], sample_note, row)
                 continue
             row.splits.add(split)
             self._rows.setdefault(config, []).append(row)

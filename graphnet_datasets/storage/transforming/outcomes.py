@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ...atomic import write_text
 from ...decoding import read_json_lines
@@ -129,10 +128,9 @@ def read_report(path: str | os.PathLike[str]) -> list[GraphOutcome]:
     ...     read_report(Path(directory) / "report.jsonl") == [outcome]
     True
     """
-    return [outcome_of(fields) for fields in read_json_lines(path)]
-
-
-def outcome_of(fields: Mapping[str, Any]) -> GraphOutcome:
-    """Return the outcome with these fields."""
-    refused = tuple(Refusal(**refusal) for refusal in fields["refused"])
-    return GraphOutcome(**{**fields, "refused": refused})
+    return [
+        GraphOutcome(
+            **{**fields, "refused": tuple(Refusal(**entry) for entry in fields["refused"])}
+        )
+        for fields in read_json_lines(path)
+    ]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,16 @@ from ...atomic import write_text
 from ...decoding import read_text
 from ...errors import GraphNetError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
-from ...isolation import Limits, Pool, PoolJob, Work, check_executor, open_pool
+from ...isolation import Limits, Pool, Work, check_executor, open_pool
 from ...sample import Sample
 from ...transforms.registry import Step, in_order, plan
-from ...version import __version__
 from ..filters import Filters
-from ..job_files import write_job
 from ..layout import read_layout, write_readme
-from ..parts import encode_part, read_notes, save_part
-from ..selection import require_rows
-from ..staging import PART_SUFFIX, Staging
+from ..mapping import Count, Item, Result, ResumableMap, ignore, row_item, row_name
+from ..selection import Chosen, require
+from ..staging import Staging
 from .assembly import Assembly, write_dataset
-from .outcomes import GraphOutcome, TransformReport, outcome_of, read_report, write_report
+from .outcomes import GraphOutcome, Refusal, TransformReport, read_report, write_report
 from .worker import MODULES_VARIABLE, PHASES
 
 GIB = 2**30
@@ -41,9 +38,6 @@ TRANSFORM_LIMITS = Limits(
 REPORT_NAME = "transform-report.jsonl"
 REQUEST_NAME = "transform-request.json"
 """The steps and rows of a finished transform, which identify a repeated call."""
-
-Count = Callable[[int, int], None]
-"""Called with the number of finished graphs and the total number."""
 
 
 def transform_dataset(
@@ -58,7 +52,7 @@ def transform_dataset(
     max_input_bytes: int = MAX_INPUT_BYTES,
     max_flops: float = math.inf,
     limits: Limits = TRANSFORM_LIMITS,
-    on_progress: Count | None = None,
+    on_progress: Count = ignore,
 ) -> TransformReport:
     """Write a dataset directory of samples after a chain of transforms.
 
@@ -103,12 +97,11 @@ def transform_dataset(
     has_request = (transformer.staging.target / REQUEST_NAME).is_file()
     if not has_request:
         transformer.staging.check_free()
-    rows = require_rows(samples, filters, dataset=dataset)
-    if has_request and (complete := transformer.find_complete(rows)) is not None:
+    chosen = require(samples, filters, dataset=dataset)
+    if has_request and (complete := transformer.find_complete(chosen)) is not None:
         return complete
     transformer.staging.check_free()
-    names = {str(row["framework"]) for row in rows}
-    for framework in map(framework_named, sorted(names)):
+    for framework in map(framework_named, sorted(chosen.frameworks)):
         if not framework.is_installed:
             raise framework.missing("Transforming its graphs")
     with transformer.staging.hold(), contextlib.ExitStack() as stack:
@@ -120,18 +113,15 @@ def transform_dataset(
             pool = open_pool(work, executor if framework else "local", jobs)
             return stack.enter_context(contextlib.closing(pool))
 
-        transformer.make(rows, open_for, on_progress or _ignore)
-        return transformer.finish(rows, open_for(""))
+        mapping = ResumableMap(transformer.staging, {}, limits)
+        results = transformer.make(chosen, mapping, open_for, on_progress)
+        return transformer.finish(chosen, results, mapping.num_resumed, open_for(""))
 
 
 def _work(limits: Limits, framework: str, steps: Iterable[Step]) -> Work:
     modules = " ".join(sorted({name for step in steps for name in step.modules}))
     environment = {FRAMEWORK_VARIABLE: framework, MODULES_VARIABLE: modules} if framework else {}
     return Work(f"{__package__}.worker", PHASES, limits, environment)
-
-
-def _ignore(done: int, total: int) -> None:
-    del done, total
 
 
 class _Transformer:
@@ -142,8 +132,6 @@ class _Transformer:
         self.steps, self.largest = steps, largest
         self.report_path = target / REPORT_NAME
         self.steps_of: dict[tuple[str, str], Sequence[Step]] = {}
-        self.notes: dict[tuple[str, str], tuple[dict[str, Any], Path]] = {}
-        self.num_resumed = 0
 
     @property
     def can_do_without_run(self) -> bool:
@@ -161,10 +149,10 @@ class _Transformer:
             self.staging.target, self.report_path, outcomes, rows, num_resumed=len(outcomes)
         )
 
-    def find_complete(self, rows: Sequence[Mapping[str, Any]]) -> TransformReport | None:
+    def find_complete(self, chosen: Chosen) -> TransformReport | None:
         """Return the report of an earlier call with the same steps and rows, None without one."""
         target = self.staging.target
-        if read_text(target / REQUEST_NAME) != self._request(rows):
+        if read_text(target / REQUEST_NAME) != self._request(chosen):
             return None
         outcomes = tuple(read_report(self.report_path))
         configs = read_layout(target).configs.values()  # one of them may contain all others
@@ -174,61 +162,55 @@ class _Transformer:
             target, self.report_path, outcomes, num_rows, num_resumed=len(outcomes)
         )
 
-    def _request(self, rows: Sequence[Mapping[str, Any]]) -> str:
+    def _request(self, chosen: Chosen) -> str:
         """Return the steps, limits and rows of this transform as JSON."""
         steps = [[step.name, dict(step.options)] for step in self.steps]
-        hashes = [[*_name(row), row["signature_hash"]] for row in rows]
+        rows = list(chosen.stream(["signature_hash"]))
+        if any(row.get("signature_hash") is None for row in rows):  # computed from the whole row
+            rows = chosen.stream()
+        hashes = [[row["framework"], row["id"], row["signature_hash"]] for row in rows]
         request = {"steps": steps, "largest": {**self.largest}, "rows": sorted(hashes)}
         return json.dumps(request, sort_keys=True, default=str)
 
     def make(
-        self, rows: Sequence[Mapping[str, Any]], open_pool: Callable[[str], Pool], count: Count
-    ) -> None:
-        """Transform the rows without a part."""
-        by_name = {_name(row): row for row in rows}
-        planned = plan(self.steps, ((_read(row), row["family"]) for row in rows))
+        self, chosen: Chosen, mapping: ResumableMap, open_pool: Callable[[str], Pool], count: Count
+    ) -> dict[str, Result]:
+        """Transform the rows and return the results by name."""
+        places = {name: place for place, name in enumerate(chosen.names)}
+        samples = (
+            (places[row["framework"], row["id"]], _read(row), row["family"])
+            for row in chosen.stream()
+        )
+        planned = plan(self.steps, samples)
         if planned is not None:
-            self.steps_of = dict(zip(by_name, planned, strict=True))
-        for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
-            self._take(path, by_name)
-        self.num_resumed = len(self.notes)
-        count(len(self.notes), len(rows))
-        waiting: dict[str, list[Mapping[str, Any]]] = {}
-        for name, row in by_name.items():
-            if name not in self.notes:
-                waiting.setdefault(name[0], []).append(row)
-        for framework, pending in waiting.items():
-            pool = open_pool(framework)
-            may_run = True
-            while pending:  # samples lost in a run are transformed again without a run
-                lost: list[Mapping[str, Any]] = []
-                for finished in pool.run(self._jobs(pending, may_run)):
-                    Path(finished.job.payload["row"]).unlink(missing_ok=True)
-                    row = by_name[framework, finished.job.name]
-                    if finished.result is not None:
-                        self._take(save_part(finished.result, self.staging.parts), by_name)
-                    elif finished.job.payload["may_run"] and self.can_do_without_run:
-                        lost.append(row)
-                    else:
-                        self._note_lost(row, finished.reason, by_name)
-                    count(len(self.notes), len(rows))
-                pending, may_run = lost, False
-            pool.close()
+            self.steps_of = dict(zip(places, planned, strict=True))
+        count(0, len(places))
+        results: dict[str, Result] = {}
+        for framework in dict.fromkeys(framework for framework, _ in places):
+            items = map(self._item, chosen.of([framework]).stream())
+            with contextlib.closing(open_pool(framework)) as pool:
+                for result in mapping.run(items, pool):
+                    results[result.name] = result
+                    count(len(results), len(places))
+        mapping.report_ignored()
+        return results
 
-    def finish(self, rows: Sequence[Mapping[str, Any]], pool: Pool) -> TransformReport:
+    def finish(
+        self, chosen: Chosen, results: Mapping[str, Result], num_resumed: int, pool: Pool
+    ) -> TransformReport:
         """Write the dataset and the report from the parts."""
         assembly = Assembly()
         outcomes = []
-        for row in rows:
-            note, part = self.notes[_name(row)]
-            assembly.add(note, part)
-            outcomes.append(_outcome(note))
+        for framework, name in chosen.names:
+            result = results[row_name(framework, name)]
+            assembly.add(result)
+            outcomes.append(_outcome(framework, name, result))
         target, directory = self.staging.target, self.staging.directory
         if assembly.num_rows:
             staged = self.staging.new_place()
             write_dataset(assembly, staged, directory, pool)
             write_report(outcomes, staged / REPORT_NAME)
-            write_text(staged / REQUEST_NAME, self._request(rows))
+            write_text(staged / REQUEST_NAME, self._request(chosen))
             write_readme(staged)
             self.staging.publish(staged)
         else:  # the directory will not exist
@@ -239,63 +221,15 @@ class _Transformer:
             report_path=self.report_path,
             outcomes=tuple(outcomes),
             num_rows=assembly.num_rows,
-            num_resumed=self.num_resumed,
+            num_resumed=num_resumed,
         )
 
-    def _jobs(self, rows: Iterable[Mapping[str, Any]], may_run: bool) -> Iterator[PoolJob]:
-        """Yield the jobs, writing each row to a file in the hidden directory on demand."""
-        folder = self.staging.directory / "jobs"
-        folder.mkdir(exist_ok=True)
-        for number, row in enumerate(rows):
-            path = folder.absolute() / f"{row['framework']}-{number}.arrow"
-            write_job(path, row, {"key": self._key(row), "steps": self._described(row)})
-            is_small = all((row.get(name) or 0) <= most for name, most in self.largest.items())
-            payload = {"row": str(path), "may_run": may_run and is_small}
-            yield PoolJob(str(row["id"]), payload, reads=(str(path),))
-
-    def _described(self, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-        steps = self.steps_of.get(_name(row), self.steps)
-        return [{"name": step.name, "options": step.options} for step in steps]
-
-    def _key(self, row: Mapping[str, Any]) -> str:
-        """Return a hash of everything that determines the result, including the row."""
-        text = repr((__version__, self._described(row), sorted(row.items())))
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def _take(self, path: Path, by_name: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
-        """Register a part, or delete it if it has other steps or an old row."""
-        try:
-            note = read_notes(path)
-        except ValueError:
-            path.unlink()
-            return
-        name = (note["framework"], note["id"])
-        row = by_name.get(name)
-        if row is None or note["key"] != self._key(row):
-            path.unlink()
-        else:
-            self.notes[name] = note, path
-
-    def _note_lost(
-        self,
-        row: Mapping[str, Any],
-        reason: str,
-        by_name: Mapping[tuple[str, str], Mapping[str, Any]],
-    ) -> None:
-        """Record that a graph's process did not return, so that it is not retried."""
-        refused = {"operator": "", "reason": _first_words(reason), "message": reason, "count": 1}
-        note = {
-            "key": self._key(row),
-            **{name: row[name] for name in ("id", "framework", "family")},
-            "has_run": False,
-            "made": [],
-            "refused": [refused],
-        }
-        self._take(save_part(encode_part([], note), self.staging.parts), by_name)
-
-
-def _name(row: Mapping[str, Any]) -> tuple[str, str]:
-    return str(row["framework"]), str(row["id"])
+    def _item(self, row: Mapping[str, Any]) -> Item:
+        steps = self.steps_of.get((row["framework"], row["id"]), self.steps)
+        described = [{"name": step.name, "options": step.options} for step in steps]
+        is_small = all((row.get(name) or 0) <= most for name, most in self.largest.items())
+        retry = {"may_run": False} if is_small and self.can_do_without_run else None
+        return row_item(row, {"steps": described, "may_run": is_small}, retry)
 
 
 def _read(row: Mapping[str, Any]) -> Sample | None:
@@ -305,17 +239,10 @@ def _read(row: Mapping[str, Any]) -> Sample | None:
         return None
 
 
-def _first_words(reason: str) -> str:
-    return f"its process ended: {reason.partition(':')[0]}"
-
-
-def _outcome(note: Mapping[str, Any]) -> GraphOutcome:
-    return outcome_of(
-        {
-            "id": note["id"],
-            "framework": note["framework"],
-            "num_made": len(note["made"]),
-            "has_run": note["has_run"],
-            "refused": note["refused"],
-        }
-    )
+def _outcome(framework: str, name: str, result: Result) -> GraphOutcome:
+    if result.lost:
+        reason, message = result.refusal
+        return GraphOutcome(name, framework, has_run=False, refused=(Refusal(reason, "", message),))
+    refused = tuple(Refusal(**refusal) for refusal in result.notes["refused"])
+    has_run = result.notes["has_run"]
+    return GraphOutcome(name, framework, len(result.notes["made"]), has_run, refused)

@@ -17,14 +17,14 @@ from ...errors import GraphNetError, TransformError
 from ...frameworks import FRAMEWORK_VARIABLE, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
-from ...isolation import RESULT_FILE, Reporter
+from ...isolation import Reporter
 from ...sample import Sample
 from ...schema import Table, config_named, config_of, sample_to_row
 from ...schema.tables import GRAPHS, SUBGRAPHS
 from ...transforms.registry import Running, Step, apply, branches
 from ...transforms.subgraphs import subgraph_hash
-from ..job_files import read_job
-from ..parts import PartReader, encode_part
+from ..mapping import map_items
+from ..parts import PartReader
 from ..shards import write_shards
 from ..table import to_arrow
 
@@ -50,25 +50,25 @@ def prepare() -> None:
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Transform the row of the payload's file, or write the tables of its plan."""
+    """Transform a row, or write the tables of its plan."""
     if "plan" in payload:
         reporter.enter("write")
         for plan in json.loads(Path(payload["plan"]).read_text()):
             _write_planned(plan)
         return
-    row, job = read_job(payload["row"])
-    content = transform_row(row, job, may_run=payload["may_run"])
-    (directory / RESULT_FILE).write_bytes(content)
+    map_items(payload, directory, transform_row)
 
 
-def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bool) -> bytes:
-    """Return the part with the samples that a job's steps create from a row."""
+def transform_row(
+    row: Mapping[str, Any], job: Mapping[str, Any]
+) -> tuple[list[pa.Table], dict[str, Any]]:
+    """Return the samples that a job's steps create from a row, and notes about them."""
     steps = [Step(step["name"], step["options"]) for step in job["steps"]]
     split = split_of_row(row)
     rows: list[dict[str, Any]] = []
     notes_of_samples: list[dict[str, Any]] = []
     refused: dict[tuple[str, str], list[Any]] = {}
-    for chain, outcome in _apply(row, steps, may_run):
+    for chain, outcome in _apply(row, steps, job["may_run"]):
         if isinstance(outcome, TransformError):
             entry = refused.setdefault(
                 (outcome.operator, outcome.reason or str(outcome)), [str(outcome), 0]
@@ -81,11 +81,8 @@ def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bo
         notes_of_samples.append({"place": [config, split], **note})
         rows.append(columns)
     notes = {
-        "key": job["key"],
-        "id": row["id"],
-        "framework": row["framework"],
         "family": row["family"],
-        "has_run": may_run,
+        "has_run": job["may_run"],
         "made": notes_of_samples,
         "refused": [
             {"operator": operator, "reason": reason, "message": message, "count": count}
@@ -95,7 +92,7 @@ def transform_row(row: Mapping[str, Any], job: Mapping[str, Any], *, may_run: bo
     # Thousands of small parts of graphs in a batch each would take ten times the disk space.
     table = SUBGRAPHS if any("subgraph_hash" in columns for columns in rows) else GRAPHS
     groups = [rows] if table is SUBGRAPHS else [[columns] for columns in rows]
-    return encode_part([to_arrow(group, table) for group in groups], notes, table.schema)
+    return [to_arrow(group, table) for group in groups if group], notes
 
 
 def _apply(
