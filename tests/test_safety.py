@@ -56,17 +56,11 @@ ALLOWED: dict[str, dict[str, str]] = {
         "__globals__": "saves the numbers and containers that a captured function may change",
         "__code__": "lists the global names that a captured function uses, and runs none",
     },
-    "graphnet_datasets/isolation/launch.py": {
-        "import_module": "imports the server, once the import path is set",
-    },
     "graphnet_datasets/isolation/server.py": {
         "import_module": "imports the worker module that `ForkServer` names on the command line",
     },
     "graphnet_datasets/isolation/late_imports.py": {
         "import_module": "imports modules that the server's code names; a job says which, by place",
-    },
-    "graphnet_datasets/tuning/extract_worker.py": {
-        "import_module": "imports TVM's reader of torch graphs, by one name",
     },
     "graphnet_datasets/frameworks/torch/watching.py": {
         "__globals__": "compares what a generated `forward` calls before and after a candidate",

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..terminal import counted
-from .counting import MAX_FAILURES_SHOWN, PARTLY, show_count
+from .counting import KEPT, MAX_FAILURES_SHOWN, PARTLY, show_count, stoppable
 from .disk import new_output
 from .terminal import echo
 
@@ -69,7 +69,7 @@ def run_calibration(
     from ..storage.calibrating import calibrate_tables
 
     places = (path, *path.glob("*/*.parquet")) if path.exists() else ()
-    with new_output(*places), show_count("Calibrating", "graphs") as count:
+    with stoppable(KEPT), new_output(*places), show_count("Calibrating", "graphs") as count:
         done = calibrate_tables(
             path,
             device=device,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import DatasetExistsError
+from ..isolation import num_processors
 from ..terminal import counted, printable_line
+from .counting import KEPT, show_count, stoppable
 from .disk import new_output
 from .groups import with_groups
 from .selection import SelectionOptions
 from .terminal import echo, print_table
 
 if TYPE_CHECKING:
+    from ..storage.mapping import Result
+    from ..storage.staging import Staging
     from ..validation import Validation
 
 app = typer.Typer()
@@ -37,6 +41,9 @@ def validate(
         float, typer.Option(help="Memory limit of a sample in GB; larger samples are skipped.")
     ] = 8.0,
     timeout: Annotated[float, typer.Option(help="Time limit of a check in seconds.")] = 300.0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Samples at a time. Default: one per processor.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -55,7 +62,8 @@ def validate(
 ) -> None:
     """Check that samples run, can be cut, stored, analysed and captured again.
 
-    The exit status is 1 if any check failed.
+    With --out, the same command continues after an interruption. The exit status is 1 if any check
+    failed.
     """
     if out is not None and out.exists():
         raise DatasetExistsError(f"`{out}` exists. Choose another, or delete it.")
@@ -68,43 +76,82 @@ def validate(
                 f"Expected one of {', '.join(CHECKS)}, got `{printable_line(name)}`.",
                 param_hint="--check",
             )
-    validations: list[Validation] = []
-    with Validator(
-        memory_limit_bytes=round(memory_limit * 1e9),
-        timeout_s=timeout,
-        trust_remote_code=trust_remote_code,
-        servers=ctx.obj,
-    ) as validator:
-        filters = selection.filters()
+    terms = {
+        "memory_limit_bytes": round(memory_limit * 1e9),
+        "timeout_s": timeout,
+        "trust_remote_code": trust_remote_code,
+    }
+    filters = selection.filters()
+    first = Validator(**terms, servers=ctx.obj)
+    results: dict[str, tuple[Validation, Result]] = {}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(stoppable(KEPT if out is not None else "Nothing is kept without --out"))
+        stack.enter_context(first)
         if is_likely_torch(names, filters.framework):
-            validator.start("torch", checks)  # imported while this process reads the table
-        from ..sample import Sample
-        from ..storage.selection import require_rows
+            first.start("torch", checks)  # imported while this process reads the table
+        from ..atomic import temporary_directory
+        from ..storage.mapping import row_name
+        from ..storage.selection import require
+        from ..storage.staging import Staging
+        from ..validation.mapping import validate_rows
 
-        rows = require_rows(names, filters, dataset=selection.dataset)
-        with new_output(out):
-            for row in _counted_off(rows):
-                validation = validator.validate(Sample.from_row(row), checks)
-                validations.append(validation)
-                row |= validation.to_columns()
-                if as_json:
-                    echo(validation.to_json())
-            if out is not None:
-                _write(rows, out)
+        chosen = require(names, filters, dataset=selection.dataset)
+        stack.enter_context(new_output(out))
+        place = out
+        if place is None:
+            place = stack.enter_context(temporary_directory("graphnet-validate-")) / "results"
+        staging = Staging(place, "validation")
+        stack.enter_context(staging.hold())
+        num_jobs = min(jobs or num_processors(), len(chosen))
+        spare = [first]
+
+        def make_validator() -> Validator:
+            return spare.pop() if spare else Validator(**terms, jobs=1)
+
+        count = stack.enter_context(show_count("Validating", "samples"))
+        order = iter([row_name(*name) for name in chosen.names])
+        shown = next(order)
+        try:
+            for validation, result in validate_rows(
+                chosen,
+                checks,
+                make_validator,
+                staging,
+                terms=terms,
+                keeps_rows=out is not None,
+                jobs=num_jobs,
+            ):
+                results[result.name] = validation, result
+                count(len(results), len(chosen))
+                while as_json and shown in results:  # in order, as soon as all before are finished
+                    echo(results[shown][0].to_json())
+                    shown = next(order, "")
+        except KeyboardInterrupt:
+            if not as_json:
+                _print([validation for validation, _ in results.values()])
+            raise
+        ordered = [results[row_name(*name)] for name in chosen.names]
+        if out is not None:
+            _write(ordered, out, staging)
+    validations = [validation for validation, _ in ordered]
     num_invalid = sum(not validation.is_valid for validation in validations)
     if not as_json:
-        print_table(
-            ("id", "check", "outcome", "reason"),
-            [
-                (validation.sample_id, result.check, result.outcome, result.reason)
-                for validation in validations
-                for result in validation.results
-            ],
-        )
+        _print(validations)
         written = f"; written to `{out}`" if out is not None else ""
         echo(f"{counted(len(validations), 'sample')}, {num_invalid} of them not valid{written}")
     if num_invalid:
         raise typer.Exit(1)
+
+
+def _print(validations: Iterable[Validation]) -> None:
+    print_table(
+        ("id", "check", "outcome", "reason"),
+        [
+            (validation.sample_id, result.check, result.outcome, result.reason)
+            for validation in validations
+            for result in validation.results
+        ],
+    )
 
 
 def start_early(ctx: Any, words: Sequence[str]) -> None:
@@ -127,15 +174,6 @@ def start_early(ctx: Any, words: Sequence[str]) -> None:
     servers.start("torch")
 
 
-def _counted_off(rows: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    """Return rows under a bar of `datasets`, which is not imported where none would be shown."""
-    if len(rows) == 1 or not sys.stderr.isatty():
-        return rows
-    from datasets.utils import tqdm
-
-    return tqdm(rows, desc="Validating", unit="sample")
-
-
 def is_likely_torch(sources: Sequence[str], frameworks: Sequence[str]) -> bool:
     """Guess whether samples of torch are asked for; a wrong guess costs time alone.
 
@@ -149,23 +187,29 @@ def is_likely_torch(sources: Sequence[str], frameworks: Sequence[str]) -> bool:
     return not all(source.startswith("paddle") for source in sources)
 
 
-def _write(rows: list[dict[str, Any]], out: Path) -> None:
+def _write(results: Sequence[tuple[Validation, Result]], out: Path, staging: Staging) -> None:
     """Write rows as one table, or as a directory with a table per config and split."""
-    from ..analysis.splits import split_of_row
-    from ..atomic import new_directory
-    from ..schema import EXCLUDED, config_of
     from ..storage.layout import write_readme
-    from ..storage.table import write_table
+    from ..storage.parts import PartReader
+    from ..storage.shards import row_groups
+    from ..storage.table import write_arrow
+
+    reader = PartReader()
+
+    def write(chosen: Iterable[Result], path: Path) -> None:
+        write_arrow(row_groups(table for result in chosen for table in reader.rows(result)), path)
 
     if out.suffix == ".parquet":
-        write_table(rows, out)
+        write([result for _, result in results], out)
         return
-    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in sorted(rows, key=lambda row: (row["num_ops"], row["id"])):
-        config = config_of(row)
-        split = "train" if config == EXCLUDED else split_of_row(row)
-        places.setdefault((config, split), []).append(row)
-    with new_directory(out) as written:
-        for (config, split), of_place in places.items():
-            write_table(of_place, written / config / f"{split}-0000.parquet")
-        write_readme(written)
+    places: dict[tuple[str, str], list[tuple[int, str, Result]]] = {}
+    for validation, result in results:
+        config, split = result.notes["place"]
+        entry = (result.notes["num_ops"], validation.sample_id, result)
+        places.setdefault((config, split), []).append(entry)
+    staged = staging.new_place()
+    for (config, split), of_place in places.items():
+        of_place.sort(key=lambda item: item[:2])
+        write([result for *_, result in of_place], staged / config / f"{split}-0000.parquet")
+    write_readme(staged)
+    staging.publish(staged)

@@ -5,7 +5,7 @@ from .executors import EXECUTORS, check_executor, open_pool
 from .keeping import keep_servers
 from .limits import Limits
 from .linux import descendants, kill_descendants, peak_memory_bytes, reset_peak_memory
-from .pool import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work, num_processors
+from .pool import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work, Worker, num_processors
 from .reporting import Reporter, describe_error
 from .stamps import PHASE_PREFIX, Stamp, StampSender
 from .watch import Ending, Outcome
@@ -26,6 +26,7 @@ __all__ = [
     "Stamp",
     "StampSender",
     "Work",
+    "Worker",
     "check_executor",
     "descendants",
     "describe_error",

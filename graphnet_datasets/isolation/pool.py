@@ -8,7 +8,7 @@ import dataclasses
 import os
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,6 +37,10 @@ class Work:
         """Return a new server for these workers, not yet started."""
         return ForkServer(self.module, environment=self.environment, is_confined=self.is_confined)
 
+    def worker(self) -> Worker:
+        """Return a new worker, which starts its server with the first job."""
+        return _ServerWorker(self)
+
 
 @dataclasses.dataclass(frozen=True)
 class PoolJob:
@@ -59,6 +63,11 @@ class Finished:
     outcome: Outcome
     result: bytes | None
 
+    @classmethod
+    def returned(cls, job: PoolJob, result: bytes) -> Finished:
+        """Return the success of a job that a `Worker` did without a process for it."""
+        return cls(job, Outcome(Ending.FINISHED, "", [], None, 0, "", 0, 0.0, {}, 0, 0), result)
+
     @property
     def is_success(self) -> bool:
         """True if the job returned normally."""
@@ -75,6 +84,31 @@ class Finished:
         return " ".join(words.split())
 
 
+class Worker(Protocol):
+    """Runs one job at a time."""
+
+    def run(self, job: PoolJob) -> Finished:
+        """Run a job; its failure is not raised."""
+        ...
+
+    def close(self) -> None:
+        """End the current job and release the worker's processes. Any thread may call this."""
+        ...
+
+
+class _ServerWorker:
+    """Runs each job in a fork of a server."""
+
+    def __init__(self, work: Work) -> None:
+        self._work, self._server = work, work.server()
+
+    def run(self, job: PoolJob) -> Finished:
+        return run_in(self._server, self._work, job)
+
+    def close(self) -> None:
+        self._server.close()
+
+
 class Pool(Protocol):
     """Runs jobs and yields each result when it is ready."""
 
@@ -88,7 +122,10 @@ class Pool(Protocol):
 
 
 class LocalPool:
-    """Runs jobs in processes of this machine, `num_workers` at a time.
+    """Runs jobs on this machine, `num_workers` at a time, each worker in a thread.
+
+    `work` describes workers that run every job in a process, or is a function that returns a new
+    worker of another kind.
 
     Workers take jobs from the iterable when they become free and wait until their results are
     consumed, so neither jobs nor results need to fit into memory.
@@ -97,17 +134,18 @@ class LocalPool:
         RunError: From `run`, if no worker can be started or the pool is closed.
     """
 
-    def __init__(self, work: Work, num_workers: int) -> None:
-        self._work, self._num_workers = work, max(1, num_workers)
-        self._servers: list[ForkServer] = []
+    def __init__(self, work: Work | Callable[[], Worker], num_workers: int) -> None:
+        self._make_worker = work.worker if isinstance(work, Work) else work
+        self._num_workers = max(1, num_workers)
+        self._workers: list[Worker] = []
         self._is_closed = threading.Event()
 
     def run(self, jobs: Iterable[PoolJob]) -> Iterator[Finished]:
         """Yield each job when it ends."""
         waiting, lock = iter(jobs), threading.Lock()
         results: queue.Queue[Finished | BaseException | None] = queue.Queue(2 * self._num_workers)
-        while len(self._servers) < self._num_workers:
-            self._servers.append(self._work.server())
+        while len(self._workers) < self._num_workers:
+            self._workers.append(self._make_worker())
 
         def put(item: Finished | BaseException | None) -> None:
             while not self._is_closed.is_set():
@@ -115,20 +153,20 @@ class LocalPool:
                     results.put(item, timeout=_POLL_S)
                     return
 
-        def serve(server: ForkServer) -> None:
+        def serve(worker: Worker) -> None:
             try:
                 while not self._is_closed.is_set():
                     with lock:
                         job = next(waiting, None)
                     if job is None:
                         break
-                    put(run_in(server, self._work, job))
+                    put(worker.run(job))
                 put(None)
             except BaseException as error:  # the consumer raises it
                 put(error)
 
         threads = [
-            threading.Thread(target=serve, args=(server,), daemon=True) for server in self._servers
+            threading.Thread(target=serve, args=(worker,), daemon=True) for worker in self._workers
         ]
         for thread in threads:
             thread.start()
@@ -151,9 +189,9 @@ class LocalPool:
     def close(self) -> None:
         """Stop all workers and their jobs; a concurrent `run` in another thread raises."""
         self._is_closed.set()
-        if self._servers:
-            with concurrent.futures.ThreadPoolExecutor(len(self._servers)) as threads:
-                list(threads.map(ForkServer.close, self._servers))
+        if self._workers:
+            with concurrent.futures.ThreadPoolExecutor(len(self._workers)) as threads:
+                list(threads.map(lambda worker: worker.close(), self._workers))
 
     def _take(
         self, done: queue.Queue[Finished | BaseException | None]

@@ -272,6 +272,29 @@ def map_items(payload: Mapping[str, Any], directory: Path, function: Function) -
     Called by the function `work` of a worker module. The function receives the row and the options
     of an item, updated with the job of the map.
     """
+    (directory / RESULT_FILE).write_bytes(_encode_results(payload, function))
+
+
+class MapWorker:
+    """A pool's worker that calls a function in its thread, which starts its own processes.
+
+    `close` stops these processes, so that a running call ends.
+    """
+
+    def __init__(self, function: Function, close: Callable[[], None]) -> None:
+        self._function, self._close = function, close
+
+    def run(self, job: PoolJob) -> Finished:
+        """Apply the function to the items of a job."""
+        return Finished.returned(job, _encode_results(job.payload, self._function))
+
+    def close(self) -> None:
+        """Stop the processes of the function."""
+        self._close()
+
+
+def _encode_results(payload: Mapping[str, Any], function: Function) -> bytes:
+    """Return the part with the results of a job's items."""
     rows, job = _read_job(payload["items"])
     tables: list[pa.Table] = []
     notes = []
@@ -282,8 +305,7 @@ def map_items(payload: Mapping[str, Any], directory: Path, function: Function) -
         described = {"name": item["name"], "digest": item["digest"]}
         notes.append({**described, "num_rows": num_rows, "notes": item_notes})
     schema = tables[0].schema if tables else GRAPHS_SCHEMA
-    content = encode_part(tables, {"key": job["key"], "items": notes}, schema)
-    (directory / RESULT_FILE).write_bytes(content)
+    return encode_part(tables, {"key": job["key"], "items": notes}, schema)
 
 
 def _results(path: Path, notes: Mapping[str, Any]) -> Iterator[tuple[str, Result]]:

@@ -99,6 +99,10 @@ class Validator:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop all processes."""
         self._servers.close()
         if self._beside is not None:
             self._beside.shutdown()

@@ -13,8 +13,8 @@ import pytest
 from graphnet_datasets.isolation import RESULT_FILE, Ending, Finished, Outcome, PoolJob
 from graphnet_datasets.storage.mapping import (
     Item,
-    ResumableMap,
     Result,
+    ResumableMap,
     ignore,
     map_items,
     row_item,
@@ -24,9 +24,7 @@ from graphnet_datasets.storage.parts import PartReader
 from graphnet_datasets.storage.staging import Staging
 
 SCHEMA = pa.schema([("text", pa.string())])
-ROWS = [
-    {"id": name, "framework": "torch", "num_ops": number} for number, name in enumerate("abcd")
-]
+ROWS = [{"id": name, "framework": "torch", "num_ops": number} for number, name in enumerate("abcd")]
 
 
 def outcome(ending: Ending) -> Outcome:

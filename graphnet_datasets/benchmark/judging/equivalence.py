@@ -60,7 +60,11 @@ class Comparer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for server in self._servers.values():
+        self.close()
+
+    def close(self) -> None:
+        """Stop all processes; a concurrent comparison in another thread ends."""
+        for server in list(self._servers.values()):
             server.close()
         self._servers.clear()
 

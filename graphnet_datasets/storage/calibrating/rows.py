@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from ...atomic import temporary_directory
 from ...errors import RunError
 from ...frameworks import FRAMEWORK_VARIABLE, framework_named
 from ...frameworks.input_limits import memory_limit
 from ...frameworks.runtime import find_device_problem
-from ...isolation import Limits, LocalPool, PoolJob, Work, num_processors
-from ..table import to_arrow
+from ...isolation import Limits, LocalPool, Work, num_processors
+from ..mapping import Item, ResumableMap, digest_of
+from ..staging import Staging
 from .worker import PHASES
 
 GIB = 2**30
@@ -52,6 +50,7 @@ def calibrate_rows(
     max_input_bytes: int = MAX_INPUT_BYTES,
     max_flops: float = math.inf,
     limits: Limits = CALIBRATION_LIMITS,
+    staging: Staging | None = None,
 ) -> Iterator[CalibratedRow]:
     """Yield rows of the `graphs` table with calibration columns, in order of completion.
 
@@ -60,7 +59,8 @@ def calibrate_rows(
     (`transforms.symbolic.at_smaller_sizes`). A row whose inputs exceed `max_input_bytes`, or whose
     graph fails or exceeds the limits, is returned unchanged with the reason. Each framework has
     `jobs` processes (default: one per processor, at most four on a GPU). Torch graphs run on the
-    `device`, graphs of other frameworks on the CPU.
+    `device`, graphs of other frameworks on the CPU. Finished rows are stored in `staging`, from
+    which an equal call resumes.
 
     Raises:
         SchemaError: a row does not match the columns of the table.
@@ -85,23 +85,25 @@ def calibrate_rows(
             raise RunError(
                 f"Cannot calibrate on the device `{device[:40]}`: {problem}. Choose another device."
             )
-    for framework, indices in waiting.items():
-        target_device = _device_for(framework, device)
-        environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
-        work = Work(f"{__package__}.worker", PHASES, limits, environment)
-        with (
-            temporary_directory("graphnet-calibrate-") as folder,
-            contextlib.closing(LocalPool(work, jobs or _default_jobs(target_device))) as pool,
-        ):
-            for finished in pool.run(
-                _jobs(rows, indices, target_device, max_flops, limits, Path(folder))
-            ):
-                index = int(finished.job.payload["index"])
-                Path(finished.job.payload["row"]).unlink(missing_ok=True)
-                result = json.loads(finished.result) if finished.result else {}
-                is_too_large = result.pop("is_too_large", not result)
-                reason = result.pop("reason", "" if result else finished.reason)
-                yield CalibratedRow(index, {**rows[index], **result}, reason, is_too_large)
+    with contextlib.ExitStack() as stack:
+        if staging is None:
+            folder = stack.enter_context(temporary_directory("graphnet-calibrate-"))
+            staging = Staging(Path(folder) / "rows", "calibration")
+        mapping = ResumableMap(staging, {"max_flops": max_flops}, limits)
+        for framework, indices in waiting.items():
+            target_device = _device_for(framework, device)
+            environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
+            work = Work(f"{__package__}.worker", PHASES, limits, environment)
+            num_jobs = jobs or _default_jobs(target_device)
+            with contextlib.closing(LocalPool(work, num_jobs)) as pool:
+                for result in mapping.run(
+                    _items(rows, indices, target_device, max_flops, limits), pool
+                ):
+                    index, columns = int(result.name), dict(result.notes)
+                    is_too_large = columns.pop("is_too_large", bool(result.lost))
+                    reason = columns.pop("reason", result.lost)
+                    yield CalibratedRow(index, {**rows[index], **columns}, reason, is_too_large)
+        mapping.report_ignored()
 
 
 def _device_for(framework: str, device: str) -> str:
@@ -112,23 +114,19 @@ def _default_jobs(device: str) -> int:
     return num_processors() if device == "cpu" else min(num_processors(), MAX_DEVICE_JOBS)
 
 
-def _jobs(
+def _items(
     rows: Sequence[Mapping[str, Any]],
     indices: list[int],
     device: str,
     max_flops: float,
     limits: Limits,
-    folder: Path,
-) -> Iterator[PoolJob]:
+) -> Iterator[Item]:
     memory = None  # on a GPU, the free memory at the start of a job
     if device == "cpu":
         memory = min(memory_limit(limits.memory_bytes), memory_limit(None))
     for index in indices:
-        path = folder / f"{index}.arrow"
-        table = to_arrow([rows[index]])
-        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
         share = min(1.0, max_flops / (rows[index].get("flops") or 1))
-        payload = {"index": index, "row": str(path), "share": share}
-        payload |= {"device": device, "memory_limit_bytes": memory}
-        yield PoolJob(str(rows[index].get("id")), payload, reads=(str(path),))
+        options = {"share": share, "device": device, "memory_limit_bytes": memory}
+        # The memory of the machine may differ at the next call, which continues this one.
+        digest = digest_of([sorted(rows[index].items()), share, device])
+        yield Item(str(index), digest, rows[index], options)

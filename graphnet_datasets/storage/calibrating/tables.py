@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import math
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 from ...errors import DatasetNotFoundError
@@ -15,8 +15,9 @@ from ...schema import config_named
 from ...schema.graphs import CALIBRATION_COLUMNS
 from ...schema.tables import GRAPHS
 from ..layout import write_readme
+from ..mapping import Count, ignore
+from ..staging import Staging
 from ..table import read_table, write_table
-from .journal import Journal
 from .rows import MAX_INPUT_BYTES, calibrate_rows
 from .sharing import SharedCalibrations
 
@@ -37,17 +38,17 @@ def calibrate_tables(
     is_again: bool = False,
     max_input_bytes: int = MAX_INPUT_BYTES,
     max_flops: float = math.inf,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Count = ignore,
 ) -> CalibrationReport:
     """Calibrate the rows of a Parquet file, or of all files of a dataset directory, in place.
 
-    A file is replaced when all its rows are done. Until then finished rows are stored in a journal
-    beside it, so that after an interruption the same call resumes there. Calibrated rows are kept
-    unless `is_again`. Graphs whose inputs take more than `max_input_bytes` are not run, and graphs
-    with more than `max_flops` operations are run only at smaller sizes. Finally, graphs that were
-    not run receive the calibration of another graph with the same weights (`SharedCalibrations`).
-    Tables of runs and parts are left unchanged. The README of a dataset directory is updated. Torch
-    graphs run on the `device`, others on the CPU.
+    A file is replaced when all its rows are done. Until then finished rows are stored in a hidden
+    directory beside it, so that after an interruption the same call resumes there. Calibrated rows
+    are kept unless `is_again`. Graphs whose inputs take more than `max_input_bytes` are not run,
+    and graphs with more than `max_flops` operations are run only at smaller sizes. Finally, graphs
+    that were not run receive the calibration of another graph with the same weights
+    (`SharedCalibrations`). Tables of runs and parts are left unchanged. The README of a dataset
+    directory is updated. Torch graphs run on the `device`, others on the CPU.
 
     Raises:
         RunError: the device does not exist.
@@ -77,27 +78,26 @@ def calibrate_tables(
         rows = read_table(file).to_pylist()
         if is_again:
             rows = [{**row, **dict.fromkeys(CALIBRATION_COLUMNS)} for row in rows]
-        before, journal = list(rows), Journal(file, is_again=is_again)
-        for place, columns in journal.read().items():
-            if place < len(rows):
-                rows[place] = {**rows[place], **columns}
-        for result in calibrate_rows(
-            rows, device=device, jobs=jobs, max_input_bytes=max_input_bytes, max_flops=max_flops
-        ):
-            if result.row.get("calibration") and not rows[result.place].get("calibration"):
-                journal.add(result.place, result.row)
-            rows[result.place] = dict(result.row)
-            if result.reason:
-                failures[str(result.row.get("id"))] = result.reason
-            shared.add(result.row)
-            if result.is_too_large:
-                too_large.add(str(result.row.get("id")))
-            done += 1
-            if on_progress is not None:
+        before, staging = list(rows), Staging(file, "calibration")
+        with staging.hold():
+            for result in calibrate_rows(
+                rows,
+                device=device,
+                jobs=jobs,
+                max_input_bytes=max_input_bytes,
+                max_flops=max_flops,
+                staging=staging,
+            ):
+                rows[result.place] = dict(result.row)
+                if result.reason:
+                    failures[str(result.row.get("id"))] = result.reason
+                shared.add(result.row)
+                if result.is_too_large:
+                    too_large.add(str(result.row.get("id")))
+                done += 1
                 on_progress(done, total)
-        if rows != before or is_again:
-            write_table(rows, file)
-        journal.remove()
+            if rows != before or is_again:
+                write_table(rows, file)
     for file in files:
         for name, kind in _share(file, shared, too_large).items():
             counts[kind or "none"] += 1

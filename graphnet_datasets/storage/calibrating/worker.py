@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from ...analysis.costs import measure_costs
 from ...analysis.finite import explain_not_finite
@@ -16,11 +13,12 @@ from ...errors import GraphNetError, MemoryLimitError, TimeLimitError
 from ...frameworks import FRAMEWORK_VARIABLE, calibrate, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
-from ...isolation import RESULT_FILE, Reporter
+from ...isolation import Reporter
 from ...sample import Sample
 from ...schema import sample_to_row
 from ...schema.graphs import CALIBRATION_COLUMNS
 from ...transforms.symbolic import at_smaller_sizes
+from ..mapping import map_items
 
 PHASES = ("calibrate",)
 SYMBOLS_TIME_S = 60.0
@@ -39,16 +37,21 @@ def prepare() -> None:
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Write the calibration columns of the payload's row, or the reason of a failure.
+    """Calibrate rows."""
+    del reporter  # every job starts in the only phase
+    map_items(payload, directory, calibrate_row)
+
+
+def calibrate_row(
+    row: Mapping[str, Any], job: Mapping[str, Any]
+) -> tuple[tuple[()], dict[str, Any]]:
+    """Return the calibration columns of a row as notes, or the reason of a failure.
 
     `share` is the share of its operations that the graph may use on the `device`, and
     `memory_limit_bytes` the memory limit.
     """
-    del reporter  # every job starts in the only phase
-    with pa.OSFile(payload["row"]) as file, pa.ipc.open_file(file) as reader:
-        (row,) = reader.read_all().to_pylist()
-    sample, share = Sample.from_row(row), float(payload["share"])
-    where = {name: payload[name] for name in ("device", "memory_limit_bytes")}
+    sample, share = Sample.from_row(row), float(job["share"])
+    where = {name: job[name] for name in ("device", "memory_limit_bytes")}
     try:
         result = (
             _calibrate(sample, where)
@@ -59,7 +62,7 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         result = {"reason": str(error), "is_too_large": True}
     except GraphNetError as error:
         result = {"reason": str(error)}
-    (directory / RESULT_FILE).write_text(json.dumps(result))
+    return (), result
 
 
 def _calibrate(sample: Sample, where: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 from pathlib import Path
@@ -21,7 +20,8 @@ from graphnet_datasets.storage.calibrating import (
     calibrate_rows,
     calibrate_tables,
 )
-from graphnet_datasets.storage.calibrating.journal import Journal
+from graphnet_datasets.storage.parts import encode_part, read_notes
+from graphnet_datasets.storage.staging import Staging
 from graphnet_datasets.storage.table import read_table, write_table
 
 
@@ -68,31 +68,31 @@ def test_a_stop_loses_no_graph_that_was_done(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         calibrate_tables(path, jobs=1, on_progress=stop)
     assert path.read_bytes() == before
-    (journal,) = tmp_path.glob(".*")
-    done = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
-    assert [each["place"] for each in done] == [0, 1]
-    # As if they had been told otherwise: what the journal says is taken, not done again.
-    lines = journal.read_text().replace(done[0]["calibration"], "unneeded").splitlines()
-    journal.write_text("\n".join([*lines, '{"place": 2, "calib']))
+    parts = tmp_path / ".graphs.parquet.calibration" / "parts"
+    first, second = sorted(parts.iterdir(), key=lambda part: read_notes(part)["items"][0]["name"])
+    notes = read_notes(first)
+    notes["items"][0]["notes"]["calibration"] = "unneeded"  # resumed results are not made again
+    first.write_bytes(encode_part([], notes))
+    broken = parts / "broken.arrow"
+    broken.write_bytes(second.read_bytes()[:100])
     assert calibrate_tables(path, jobs=1).counts["unneeded"] >= 1
     rows = read_table(path).to_pylist()
     assert rows[0]["calibration"] == "unneeded"
     assert all(row["calibration"] for row in rows)
-    assert not journal.exists()
+    assert not parts.exists()
 
 
-def test_a_journal_of_other_rows_is_not_read(tmp_path: Path) -> None:
-    file = tmp_path / "graphs.parquet"
-    file.write_bytes(b"one")
-    Journal(file, is_again=False).add(0, {"calibration": "unneeded"})
-    assert Journal(file, is_again=True).read() == {}
-    file.write_bytes(b"other")
-    journal = Journal(file, is_again=False)
-    assert journal.read() == {}
-    journal.add(1, {"calibration": "calibrated"})
-    assert list(journal.read()) == [1]
-    journal.path.write_bytes(journal.path.read_bytes() + b"\xff[[\n7\n" + b'{"place": true}\n')
-    assert list(journal.read()) == [1]
+@pytest.mark.torch
+def test_a_result_of_another_row_or_option_is_not_used(tmp_path: Path) -> None:
+    staging = Staging(tmp_path / "rows", "calibration")
+    rows = [linear("a/one", 90.0).to_row()]
+    calls = ((rows, 1e12), (rows, 1e12), (rows, 1e11), ([linear("a/one", 80.0).to_row()], 1e12))
+    numbers = []
+    for these, max_flops in calls:
+        (row,) = calibrate_rows(these, jobs=1, max_flops=max_flops, staging=staging)
+        assert row.row["calibration"] == "calibrated"
+        numbers.append(len([*staging.parts.iterdir()]))
+    assert numbers == [1, 1, 2, 3]
 
 
 @pytest.mark.torch
