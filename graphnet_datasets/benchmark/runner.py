@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +15,7 @@ from ..compilers import compiler_of_object, resolve_name, resolve_paths
 from ..errors import RunError, raises_only
 from ..schema import Status, sample_from_row
 from ..storage.filters import as_filters
-from ..storage.selection import is_path
+from ..storage.selection import Chosen, is_path
 from .executors.executors import Executor, LocalExecutor, parse_devices
 from .executors.jobs import CandidateCompiler, SampleJob
 from .judging.output_files import OutputStore
@@ -197,11 +197,11 @@ def run_records(
             framework: [runs_on.find_candidate(name, framework, resolved_options) for name in names]
             for framework, names in compilers_of.items()
         }
-        rows = selected.read(filters.limit, compilers_of)
+        selected = selected.of(compilers_of).limited(filters.limit)
         # Several devices are identical, so it does not matter which one ran a sample.
         place = devices[0] if len(devices) == 1 else devices[0].partition(":")[0]
         sample_jobs = _make_jobs(
-            rows, candidates, place, chosen, environment_id(runs_on.environment)
+            selected, candidates, place, chosen, environment_id(runs_on.environment)
         )
         if against is not None:
             check_reference(against, sample_jobs, chosen)
@@ -263,15 +263,15 @@ def _settings(settings: Settings | None, changes: Mapping[str, Any]) -> Settings
 
 
 def _make_jobs(
-    rows: Iterable[Mapping[str, Any]],
+    selected: Chosen,
     candidates: Mapping[str, Sequence[CandidateCompiler]],
     device: str,
     settings: Settings,
     environment: str,
 ) -> list[SampleJob]:
-    """Return a job per sample, with the ids of its runs."""
-    jobs = []
-    for row in rows:
+    """Return a job per sample, with the ids of its runs, in the order of the selection."""
+    jobs: dict[tuple[str, str], SampleJob] = {}
+    for row in selected.stream():
         sample = sample_from_row(row)
         identified = [
             (
@@ -289,8 +289,8 @@ def _make_jobs(
             )
             for candidate in candidates[sample.framework]
         ]
-        jobs.append(SampleJob(sample, row, identified))
-    return jobs
+        jobs[row["framework"], row["id"]] = SampleJob(sample, row, identified).packed()
+    return [jobs[name] for name in selected.names]
 
 
 def _tell_earlier(
@@ -345,7 +345,7 @@ def _run_jobs(
             if run_id not in store or run_id in lacking
         ]
         if missing:
-            pending.append(SampleJob(job.sample, job.row, missing))
+            pending.append(job.with_candidates(missing))
     num_runs = sum(len(job.candidates) for job in jobs)
     num_pending = sum(len(job.candidates) for job in pending)
     is_pending = {run_id for job in pending for run_id, _ in job.candidates}

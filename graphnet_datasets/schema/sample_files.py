@@ -21,7 +21,7 @@ SAMPLE_FILE = "sample.arrow"
 
 def write_row(row: Mapping[str, Any], directory: Path) -> None:
     """Write a complete row of `graphs`, including derived columns, to the directory of a job."""
-    write_packed(_pack_row(row), directory)
+    write_packed(pack_row(row), directory)
 
 
 def pack_sample(sample: Sample) -> pa.Buffer:
@@ -29,7 +29,7 @@ def pack_sample(sample: Sample) -> pa.Buffer:
 
     The first call in a process takes a tenth of a second, because pyarrow imports pandas.
     """
-    return _pack_row(sample_to_row(sample))
+    return pack_row(sample_to_row(sample))
 
 
 def write_packed(packed: pa.Buffer, directory: Path) -> None:
@@ -62,9 +62,11 @@ def read_sample(directory: Path) -> Sample:
         return sample_from_row(reader.get_batch(0).to_pylist()[0])
 
 
-def _pack_row(row: Mapping[str, Any]) -> pa.Buffer:
+def pack_row(row: Mapping[str, Any], compression: str | None = None) -> pa.Buffer:
+    """Return the file contents of a complete row of `graphs`."""
     table = pa.Table.from_pylist([dict(row)], schema=GRAPHS_SCHEMA)
     with pa.BufferOutputStream() as stream:
-        with pa.ipc.new_file(stream, table.schema) as out:
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        with pa.ipc.new_file(stream, table.schema, options=options) as out:
             out.write_table(table)
         return stream.getvalue()

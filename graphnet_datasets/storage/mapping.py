@@ -187,6 +187,7 @@ class ResumableMap:
 
     def _read_earlier(self) -> dict[tuple[str, str], Result]:
         """Return the results of earlier calls with the same job by name and digest."""
+        self.staging.parts.mkdir(parents=True, exist_ok=True)
         results: dict[tuple[str, str], Result] = {}
         for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
             try:

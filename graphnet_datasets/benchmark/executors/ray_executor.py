@@ -154,7 +154,7 @@ class RayExecutor:
                 results = self._take(job, answer, attempt)
                 done = {record["run_id"] for record in results}
                 left = [candidate for candidate in job.candidates if candidate[0] not in done]
-                busy[records] = (worker, dataclasses.replace(job, candidates=left), attempt)
+                busy[records] = (worker, job.with_candidates(left), attempt)
                 yield job, results
 
     def close(self) -> None:
