@@ -1,9 +1,11 @@
-"""What it takes to choose samples of the embedded dataset, before anything is run.
+"""Cost of choosing samples of the embedded dataset, before anything is run.
 
     python benchmarks/selection.py
 
-A fresh process for each choice, as `graphnet run` makes it: wall seconds of `select_rows` alone,
-the peak of memory of the process, and how many samples were chosen. One JSON line each.
+Each choice has a fresh process: wall seconds, the process's peak memory and the number of samples.
+`read` is `select_rows`. `map` makes the items that `transform`, `kernels`, `tasks`, `translate` and
+`validate` pass to their workers one by one, and `run` makes the jobs of `graphnet run`. One JSON
+line each.
 """
 
 from __future__ import annotations
@@ -14,27 +16,40 @@ import sys
 
 STEPS = """
 import json, resource, sys, time
+from graphnet_datasets.benchmark.executors.jobs import SampleJob
+from graphnet_datasets.sample import Sample
 from graphnet_datasets.storage.filters import Filters
-from graphnet_datasets.storage.selection import select_rows
-name, filters = json.loads(sys.argv[1])
+from graphnet_datasets.storage.mapping import row_item
+from graphnet_datasets.storage.selection import require, select_rows
+how, name, filters = json.loads(sys.argv[1])
 begin = time.perf_counter()
-rows = select_rows(name, Filters(**filters))
+if how == "read":
+    number = len(select_rows(name, Filters(**filters)))
+elif how == "map":
+    number = sum(bool(row_item(row).digest) for row in require(name, Filters(**filters)).stream())
+else:
+    rows = require(name, Filters(**filters)).stream()
+    number = len([SampleJob(Sample.from_row(row), row, ()).packed() for row in rows])
 took = time.perf_counter() - begin
 print(json.dumps({
     "benchmark": "selection",
+    "how": how,
     "name": name,
     "filters": filters,
-    "samples": len(rows),
+    "samples": number,
     "seconds": round(took, 2),
     "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-}))
+}), flush=True)
 """
 
 CHOICES = (
-    ("all", {"limit": 10}),
-    ("all", {"tag": ["small"]}),
-    ("cv", {"max_ops": 100}),
-    ("torchvision/resnet18", {}),
+    ("read", "all", {"limit": 10}),
+    ("read", "all", {"tag": ["small"]}),
+    ("read", "cv", {"max_ops": 100}),
+    ("read", "torchvision/resnet18", {}),
+    ("map", "all", {}),
+    ("map", "typical", {}),
+    ("run", "all", {}),
 )
 
 

@@ -11,7 +11,7 @@ from graphnet_datasets.errors import DatasetNotFoundError, RunError
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.storage.filters import Filters
 from graphnet_datasets.storage.layout import write_readme
-from graphnet_datasets.storage.selection import select_rows
+from graphnet_datasets.storage.selection import choose, select_rows
 from graphnet_datasets.storage.table import write_table
 from tests.tables import chain, write_dataset
 
@@ -177,3 +177,15 @@ def test_one_sample_is_loaded_by_its_id(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"`a/b` exists for paddle and torch\. Choose one with `f"):
         load_sample("a/b", path)
     assert load_sample("a/b", path, framework="paddle").num_ops == 3
+
+
+def test_chosen_samples_are_streamed_as_they_are_read() -> None:
+    chosen = choose("scientific", Filters(max_ops=40))
+    names = chosen.names
+    assert len(chosen) == len(names) > 20
+    streamed = {(row["framework"], row["id"]): row for row in chosen.stream()}
+    assert [streamed[name] for name in names] == chosen.read()
+    assert chosen.limited(3).names == names[:3]
+    torch = chosen.of(["torch"])
+    assert torch.names == [name for name in names if name[0] == "torch"]
+    assert [row["id"] for row in torch.read(2)] == [name for _, name in torch.names[:2]]
