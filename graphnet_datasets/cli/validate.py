@@ -110,7 +110,7 @@ def validate(
 
         count = stack.enter_context(show_count("Validating", "samples"))
         order = iter([row_name(*name) for name in chosen.names])
-        shown = next(order)
+        next_name = next(order)
         try:
             for validation, result in validate_rows(
                 chosen,
@@ -123,9 +123,11 @@ def validate(
             ):
                 results[result.name] = validation, result
                 count(len(results), len(chosen))
-                while as_json and shown in results:  # in order, as soon as all before are finished
-                    echo(results[shown][0].to_json())
-                    shown = next(order, "")
+                while (
+                    as_json and next_name in results
+                ):  # in order, as soon as all before are finished
+                    echo(results[next_name][0].to_json())
+                    next_name = next(order, "")
         except KeyboardInterrupt:
             if not as_json:
                 _print([validation for validation, _ in results.values()])

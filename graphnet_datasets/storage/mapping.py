@@ -300,9 +300,9 @@ def _encode_results(payload: Mapping[str, Any], function: Function) -> bytes:
     tables: list[pa.Table] = []
     notes = []
     for row, item in zip(rows, job["items"], strict=True):
-        made, item_notes = function(row, {**job["job"], **item["options"]})
-        num_rows = sum(table.num_rows for table in made)
-        tables += made
+        item_tables, item_notes = function(row, {**job["job"], **item["options"]})
+        num_rows = sum(table.num_rows for table in item_tables)
+        tables += item_tables
         described = {"name": item["name"], "digest": item["digest"]}
         notes.append({**described, "num_rows": num_rows, "notes": item_notes})
     schema = tables[0].schema if tables else GRAPHS_SCHEMA

@@ -66,9 +66,9 @@ class Here:
 
 @pytest.fixture
 def staging(tmp_path: Path) -> Staging:
-    made = Staging(tmp_path / "mine", "test")
-    made.parts.mkdir(parents=True)
-    return made
+    staging = Staging(tmp_path / "mine", "test")
+    staging.parts.mkdir(parents=True)
+    return staging
 
 
 def collect(

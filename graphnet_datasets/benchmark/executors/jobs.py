@@ -68,8 +68,8 @@ class SampleJob:
 
         The sample and the row are unpacked when they are accessed, and a few of them are cached.
         """
-        rest = {name: self.row[name] for name in self.row if name not in GRAPHS_SCHEMA.names}
-        packed = _PackedRow(pack_row(self.row, "zstd").to_pybytes(), rest)
+        extras = {name: self.row[name] for name in self.row if name not in GRAPHS_SCHEMA.names}
+        packed = _PackedRow(pack_row(self.row, "zstd").to_pybytes(), extras)
         job = copy.copy(self)
         job._read = packed.read
         return job
@@ -82,13 +82,13 @@ class SampleJob:
 
 
 class _PackedRow:
-    def __init__(self, content: bytes, rest: Mapping[str, Any]) -> None:
-        self._content, self._rest = content, rest
+    def __init__(self, content: bytes, extras: Mapping[str, Any]) -> None:
+        self._content, self._extras = content, extras
 
     @functools.lru_cache(maxsize=MAX_UNPACKED)  # noqa: B019 - bounded, and jobs live as long
     def read(self) -> tuple[Sample, Mapping[str, Any]]:
         with pa.ipc.open_file(self._content) as reader:
-            row = {**reader.get_batch(0).to_pylist()[0], **self._rest}
+            row = {**reader.get_batch(0).to_pylist()[0], **self._extras}
         return sample_from_row(row), row
 
 
