@@ -18,6 +18,7 @@ from ..isolation import Limits
 from ..schema import CONFIGS
 from ..schema.tables import TUNING_TASKS
 from ..storage.filters import Filters
+from ..storage.mapping import ignore
 from ..storage.staging import Staging
 from ..terminal import counted
 from .allocators.base import DEFAULT_SLOT_TRIALS
@@ -289,7 +290,7 @@ def _tasks_of(
             dataset=dataset,
             filters=filters,
             jobs=1,
-            on_progress=on_collect,
+            on_progress=on_collect or ignore,
         )
         if report.out is None:
             raise TuningError(
