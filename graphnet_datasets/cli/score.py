@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,6 +61,10 @@ def score(
     by_subtask: Annotated[
         bool, typer.Option("--by-subtask", help="Also score each subtask: detection, causal-lm, …")
     ] = False,
+    by_size: Annotated[
+        bool,
+        typer.Option("--by-size", help="Also score short, medium and long calls (1 and 10 ms)."),
+    ] = False,
     by_sample: Annotated[
         bool, typer.Option("--by-sample", help="List each sample, the largest headroom first.")
     ] = False,
@@ -71,6 +76,7 @@ def score(
     selection: SelectionOptions,
 ) -> None:
     from ..scores import samples, split_by, summarise
+    from ..scores.latency import SizeClass, split_by_size
     from ..scores.text import text_table
 
     arms = filter_arms(read_arms(runs, compiler), selection)
@@ -82,12 +88,17 @@ def score(
                 f"`{runs}` holds runs of {', '.join(f'`{name}`' for name in arms)}, and `--json` "
                 "prints the scores of one. Choose it with `--compiler`."
             )
-        (table,) = arms.values()
+        ((name, table),) = arms.items()
         result = _as_json(table, options)
         result["summary"] = summarise(table, **options).to_dict()
         for column in columns:
             result[f"by_{column}"] = {
                 value: _as_json(part, options) for value, part in _scorable(table, column, options)
+            }
+        if by_size:
+            result["by_size"] = {
+                str(size): summarise(parts[name], **options).to_dict()
+                for size, parts in split_by_size(arms).items()
             }
         if by_sample:
             result["by_sample"] = samples.plain(
@@ -95,13 +106,16 @@ def score(
             )
         echo(json.dumps(result, allow_nan=False))
         return
-    _print_arms(arms, options, is_full=full)
+    _print_arms(arms, options, is_full=full, has_headline=True)
+    for size, of_size in split_by_size(arms).items() if by_size else ():
+        echo(f"\nEager {size}" if size is not SizeClass.UNKNOWN else f"\n{size.capitalize()}")
+        _print_arms(of_size, options, is_full=full)
     for column in columns:
         parts = {name: split_by(table, column) for name, table in arms.items()}
         for value in sorted({value for part in parts.values() for value in part}):
             echo(f"\n{column.capitalize()} {value}")
             of_value = {name: part[value] for name, part in parts.items() if value in part}
-            _print_arms(of_value, options, is_full=full, has_legend=False)
+            _print_arms(of_value, options, is_full=full)
     if by_sample:
         for name, table in arms.items():
             rows = samples.by_sample(table, duplicates=options["duplicates"])
@@ -114,17 +128,34 @@ def _print_arms(
     options: dict[str, Any],
     *,
     is_full: bool,
-    has_legend: bool = True,
+    has_headline: bool = False,
 ) -> None:
-    """Print a row per arm, the conclusions, and with `is_full` the scores at each t."""
-    from ..scores import summarise_arms
-    from ..scores.summary_text import LEGEND, arms_table, conclusions, with_short_names
+    """Print a row per arm, the conclusions, and with `is_full` the scores at each t.
 
-    summaries, names = with_short_names(summarise_arms(arms, **options))
+    With `has_headline` also print the headline of each machine, and the legend.
+    """
+    from ..scores import summarise_arms
+    from ..scores.machines import split_machines
+    from ..scores.summary_text import (
+        LEGEND,
+        arms_table,
+        conclusions,
+        headline,
+        short_names,
+        with_short_names,
+    )
+
+    summaries = summarise_arms(arms, **options)
+    labels = short_names([summary.name for summary in summaries])
+    summaries, names = with_short_names(summaries)
     echo(arms_table(summaries))
     for line in names:
         echo(line)
     echo("")
+    for machine, parts in split_machines(arms).items() if has_headline else ():
+        of_machine = summarise_arms(parts, **options)
+        renamed = [dataclasses.replace(row, name=labels[row.name]) for row in of_machine]
+        echo(headline(renamed, machine))
     for line in conclusions(summaries):
         echo(line)
     for name, table in arms.items() if is_full else ():
@@ -133,7 +164,7 @@ def _print_arms(
             echo(_as_text(table, options))
         except ScoreError as error:
             echo(f"{name}: {error}")
-    if has_legend:
+    if has_headline:
         echo("")
         for line in LEGEND:
             echo(line.format(b=options["b"]))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ScoreError
-from .plots import WIDTH_INCHES
-from .style import import_figure, line_style, settings
+from .style import WIDTH_INCHES, import_figure, line_style, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ScoreError
-from .plots import WIDTH_INCHES
-from .style import COLOURS, import_figure, settings
+from .style import COLOURS, WIDTH_INCHES, import_figure, settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +33,12 @@ def plot_distributions(quantities: Mapping[str, Values]) -> Figure:
     are not above zero are left out.
 
     Raises:
-        ScoreError: nothing is given.
+        ScoreError: `quantities` is empty.
         MissingExtraError: matplotlib is not installed.
 
     >>> figure = plot_distributions({"operators": {"cv": {"mine": [10, 20, 30, 40, 50]}}})
-    >>> figure.axes[0].get_xlabel(), [each.get_text() for each in figure.axes[0].get_yticklabels()]
+    >>> axes = figure.axes[0]
+    >>> axes.get_xlabel(), [label.get_text() for label in axes.get_yticklabels()]
     ('operators', ['cv'])
     """
     tasks = list(dict.fromkeys(task for values in quantities.values() for task in values))

@@ -45,6 +45,8 @@ CAPTIONS = {
     "error_aware_speedup_score_by_task": "ES(t) by task",
     "speedups": "Speedups of correct samples",
     "speedups_by_task": "Speedups of correct samples by task",
+    "latency": "Speedup over eager's time",
+    "samples": "Speedup of each sample",
 }
 
 MAX_HEAD_ROOM = 20
@@ -113,7 +115,9 @@ def _pictures(tables: Mapping[str, pa.Table], options: Mapping[str, Any]) -> str
     with temporary_directory() as directory:
         for picture in plot_runs(tables, directory, **options):
             if picture.suffix == ".svg":
-                caption = CAPTIONS[picture.stem]
+                caption = CAPTIONS[
+                    picture.stem.partition("_")[0] if "samples_" in picture.stem else picture.stem
+                ]
                 data = base64.b64encode(picture.read_bytes()).decode()
                 parts.append(f"<h2>{caption}</h2>")
                 parts.append(f'<img alt="{caption}" src="data:image/svg+xml;base64,{data}">')

@@ -6,8 +6,10 @@ Run sets differ in colour, marker and line style, so that they remain distinct i
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +20,20 @@ from ..terminal import printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The palette of Okabe and Ito (https://jfly.uni-koeln.de/color/), strongest contrasts first.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# The palette of Okabe and Ito (https://jfly.uni-koeln.de/color/), strongest contrasts first, and
+# three colours of Paul Tol's muted palette (https://personal.sron.nl/~pault/).
+COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
+    *("#882255", "#999933", "#332288"),
+)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", "-.", ":")
 
 FORMATS = ("png", "svg")
 DPI = 200
-"""Dots per inch of PNG files: 1,260 pixels at a column width of 6.3 inches."""
+"""Dots per inch of PNG: 1,600 pixels for a width of 8 inches."""
+WIDTH_INCHES = 8.0
+"""Width of the pictures; their smallest letters are 10 pixels high at a width of 800 pixels."""
 
 _SETTINGS: Any = {
     "font.size": 9,
@@ -40,6 +48,7 @@ _SETTINGS: Any = {
     "lines.linewidth": 1.4,
     "lines.markersize": 4,
     "savefig.dpi": DPI,
+    "savefig.facecolor": "white",
     # A fixed salt instead of a random one, so that equal runs produce equal files.
     "svg.hashsalt": "graphnet_datasets",
 }
@@ -73,7 +82,7 @@ def settings() -> Iterator[None]:
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Return colour, marker and line of the run set with this number.
+    """Return colour, marker and line of the run set with this number, the same in all pictures.
 
     >>> len({tuple(line_style(index).values()) for index in range(49)})
     49
@@ -83,6 +92,46 @@ def line_style(index: int) -> dict[str, Any]:
         "marker": MARKERS[(index + index // len(COLOURS)) % len(MARKERS)],
         "linestyle": LINES[index % len(LINES)],
     }
+
+
+Styles = Mapping[str, Mapping[str, Any]]
+"""Colour, marker and line of each run set by its name."""
+
+
+def styles_of(names: Sequence[str]) -> Styles:
+    """Return the style of each run set, by its place among the names."""
+    return {name: line_style(index) for index, name in enumerate(names)}
+
+
+def ordered_names(
+    panels: Mapping[str, Mapping[str, Any]], styles: Styles | None
+) -> tuple[list[str], Styles]:
+    """Return the run sets of all panels in the order of their styles, and the styles."""
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    if styles is None:
+        return names, styles_of(names)
+    return [name for name in styles if name in names], styles
+
+
+def file_names(stem: str, names: Sequence[str]) -> dict[str, str]:
+    """Return a different file name for each run set: the stem alone if there is only one.
+
+    >>> file_names("samples", ["a"]), file_names("samples", ["A b", "a_b"])
+    ({'a': 'samples'}, {'A b': 'samples_a-b', 'a_b': 'samples_a-b-2'})
+    """
+    if len(names) == 1:
+        return {names[0]: stem}
+    results: dict[str, str] = {}
+    for name in names:
+        word = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "x"
+        taken = set(results.values())
+        numbered = (f"{stem}_{word}-{number}" for number in itertools.count(2))
+        results[name] = next(
+            choice
+            for choice in (f"{stem}_{word}", *itertools.islice(numbered, len(names)))
+            if choice not in taken
+        )
+    return results
 
 
 def save(figure: Figure, directory: str | os.PathLike[str], name: str) -> list[Path]:

@@ -36,7 +36,8 @@ class Summary:
     """One arm's records in one row.
 
     `counts` contains the number of records of each `Outcome`. `s`, `s_low` and `s_high` are S(-3)
-    and its interval over families, `es` is ES(1); they are None if no record counts. `speedup` is
+    and its interval over families, `es` is ES(1); they are None if no record counts. `s_family` is
+    S(-3) in which each family counts once. `speedup` is
     the geometric mean over the right samples. `compile_s` is the median compile time in seconds and
     `memory_ratio` the median of candidate over eager peak memory; both are None if not measured.
     `right_samples` maps ids to the right samples.
@@ -53,6 +54,7 @@ class Summary:
     s_low: float | None
     s_high: float | None
     es: float | None
+    s_family: Mean
     speedup: Mean
     compile_s: float | None
     memory_ratio: float | None
@@ -79,6 +81,10 @@ class Summary:
             "S(-3)_low": self.s_low,
             "S(-3)_high": self.s_high,
             "ES(1)": self.es,
+            "S(-3)_family": self.s_family.value,
+            "S(-3)_family_low": self.s_family.low,
+            "S(-3)_family_high": self.s_family.high,
+            "scored_families": self.s_family.num_families,
             "speedup": self.speedup.value,
             "speedup_low": self.speedup.low,
             "speedup_high": self.speedup.high,
@@ -123,10 +129,13 @@ def summarise(
     ids = table["sample_id"].to_pylist()
     outcomes = [OUTCOME_OF[verdict] for verdict in verdicts(table, chosen)]
     records = make_records(table, chosen)
-    s: dict[str, Any] = dict.fromkeys(("S", "S_low", "S_high"))
+    names = ("S", "S_low", "S_high", "S_family", "S_family_low", "S_family_high")
+    s: dict[str, Any] = dict.fromkeys(names)
     es = None
+    num_families = 0
     if records.num_samples:
-        s = score_records(records, "S", p, b, chosen).at(TOLERANCE)
+        scores = score_records(records, "S", p, b, chosen)
+        s, num_families = scores.at(TOLERANCE), scores.num_families
         es = score_records(records, "ES", p, b, chosen, has_intervals=False).at(FORGIVING_T)["ES"]
     is_right = np.array([outcome is Outcome.RIGHT for outcome in outcomes], dtype=bool)
     is_in = is_right[is_counted(table, chosen)]
@@ -167,6 +176,7 @@ def summarise(
         s_low=s["S_low"],
         s_high=s["S_high"],
         es=es,
+        s_family=Mean(s["S_family"], s["S_family_low"], s["S_family_high"], num_families),
         speedup=speedup,
         compile_s=_median(table["compile_time_s"].to_pylist()),
         memory_ratio=_median(memory),

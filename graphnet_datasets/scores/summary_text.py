@@ -26,6 +26,10 @@ MAX_NAME = 28
 """Maximum length of an arm's name in a table; longer names are explained below the table."""
 CONTROLS = ("eager", "paddle-eager")
 MAX_FAMILIES_NEEDED = 10_000
+MIN_HEADLINE_FAMILIES = 100
+"""Minimum number of families of an arm in a headline; fewer describe a few models, not compilers.
+"""
+MAX_IN_HEADLINE = 5
 MAX_PAIRS = 6
 """Maximum number of pairs of arms named in a sentence."""
 
@@ -104,6 +108,45 @@ def arms_cells(summaries: Sequence[Summary]) -> tuple[list[str], list[list[str]]
         for summary in summaries
     ]
     return head, rows
+
+
+def headline(summaries: Sequence[Summary], machine: str) -> str:
+    """Return one sentence with the best S(-3) on a machine, each family counted once.
+
+    Only arms with at least `MIN_HEADLINE_FAMILIES` families are named, and no baselines.
+
+    >>> headline([], "AMD EPYC, 2 CPUs")
+    'AMD EPYC, 2 CPUs: no headline, since no compiler ran on 100 families.'
+    """
+    arms = [summary for summary in summaries if summary.compiler not in CONTROLS]
+    eligible = [summary for summary in arms if _has_headline(summary)]
+    eligible.sort(key=lambda summary: -(summary.s_family.value or 0.0))
+    if not eligible:
+        most = max(arms, key=lambda summary: summary.s_family.num_families, default=None)
+        but = f" ({most.name}: {most.s_family.num_families})" if most else ""
+        return printable_line(
+            f"{machine}: no headline, since no compiler ran on {MIN_HEADLINE_FAMILIES} families"
+            f"{but}."
+        )
+    listed = [
+        f"{summary.name} {mean_text(summary.s_family).replace('x', '', 1)} with "
+        f"{summary.s_family.num_families} families"
+        for summary in eligible[:MAX_IN_HEADLINE]
+    ]
+    more = len(eligible) - len(listed)
+    if more:
+        listed.append(f"{more} more below")
+    return printable_line(
+        f"{machine}: S({TOLERANCE}) where each family counts once (1 is eager): "
+        f"{'; '.join(listed)}."
+    )
+
+
+def _has_headline(summary: Summary) -> bool:
+    return (
+        summary.s_family.value is not None
+        and summary.s_family.num_families >= MIN_HEADLINE_FAMILIES
+    )
 
 
 def conclusions(summaries: Sequence[Summary]) -> list[str]:

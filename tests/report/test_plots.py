@@ -20,10 +20,18 @@ from ..scores.run_rows import BROKEN_EAGER, FOUR, make_run
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-from graphnet_datasets.report import plot_runs, plot_scores, plot_speedups
-from graphnet_datasets.report.plots import log2_speedups
+from graphnet_datasets.report import (
+    plot_latencies,
+    plot_runs,
+    plot_samples,
+    plot_scores,
+    plot_speedups,
+)
+from graphnet_datasets.report.plots import draw_runs
+from graphnet_datasets.report.speedup_plots import MAX_BARS, log2_speedups, timed_samples
+from graphnet_datasets.scores import as_table
 
-NAMES = ["speedup_score", "error_aware_speedup_score", "speedups"]
+BY_TASK = ["speedup_score", "error_aware_speedup_score", "speedups"]
 
 
 def runs_of(compiler: str, scale: float, count: int = 12) -> list[dict[str, Any]]:
@@ -43,25 +51,27 @@ def is_png(path: Path) -> bool:
     return path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
-TWO = {"a": runs_of("a", 1.0), "b": runs_of("b", 0.7)}
+BROKEN = BROKEN_EAGER | {"task": "audio", "compiler": "a"}
+TWO = {"a": [*runs_of("a", 1.0), BROKEN], "b": runs_of("b", 0.7)}
 
 
 @pytest.fixture(scope="module")
 def plots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
     """Pictures of two run sets, drawn once, of which one has a task in which no run counts."""
     directory = tmp_path_factory.mktemp("plots")
-    broken = BROKEN_EAGER | {"task": "audio", "compiler": "a"}
-    return directory, plot_runs(TWO | {"a": [*TWO["a"], broken]}, directory)
+    return directory, plot_runs(TWO, directory)
 
 
 def test_all_pictures_are_written_in_both_formats(plots: tuple[Path, list[Path]]) -> None:
     directory, written = plots
-    expected = {
-        f"{name}{part}.{suffix}"
-        for name in NAMES
-        for part in ("", "_by_task")
-        for suffix in ("png", "svg")
-    }
+    stems = [
+        *BY_TASK,
+        *(f"{name}_by_task" for name in BY_TASK),
+        "latency",
+        "samples_a",
+        "samples_b",
+    ]
+    expected = {f"{stem}.{suffix}" for stem in stems for suffix in ("png", "svg")}
     assert {path.name for path in written} == expected
     assert {path.name for path in directory.iterdir()} == expected
     for path in written:
@@ -73,7 +83,7 @@ def test_all_pictures_are_written_in_both_formats(plots: tuple[Path, list[Path]]
 
 def test_one_task_gives_no_pictures_by_task(tmp_path: Path) -> None:
     written = plot_runs({"a": [make_run("x", 2.0), make_run("y", 3.0)]}, tmp_path)
-    assert sorted({path.stem for path in written}) == sorted(NAMES)
+    assert sorted({path.stem for path in written}) == sorted([*BY_TASK, "latency", "samples"])
 
 
 def test_the_same_runs_give_the_same_files(plots: tuple[Path, list[Path]], tmp_path: Path) -> None:
@@ -88,7 +98,7 @@ def test_the_same_runs_give_the_same_files(plots: tuple[Path, list[Path]], tmp_p
 def test_the_lines_are_the_scores() -> None:
     scores = error_aware_speedup_score(FOUR)
     (axis,) = plot_scores({"": {"inductor": scores}}).axes
-    below, above, _ = axis.lines
+    below, above, _ = axis.lines[:3]
     assert list(below.get_xdata()) == list(range(-10, 1))
     np.testing.assert_array_equal(below.get_ydata(), scores["ES"][:11])
     np.testing.assert_array_equal(above.get_ydata(), scores["ES"][10:])
@@ -97,18 +107,18 @@ def test_the_lines_are_the_scores() -> None:
 
 def test_s_of_the_report_ends_at_zero() -> None:
     (axis,) = plot_scores({"": {"inductor": speedup_score(FOUR)}}).axes
-    assert [len(line.get_xdata()) for line in axis.lines] == [11, 2]
+    assert [len(line.get_xdata()) for line in axis.lines[:2]] == [11, 2]
 
 
 def test_p_b_and_variant_stand_in_the_title() -> None:
     figure = plot_scores(
         {"": {"x": speedup_score(FOUR, p=0, b=0.2, variant="upstream")}}, {"x": "cuda"}
     )
-    assert figure.get_suptitle() == "Speedup score S(t): p = 0, b = 0.2, variant upstream"
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "x (N = 4; cuda; zeros pass 0 % at t = -3, 25 % at t = 0)"
+    assert figure.get_suptitle().splitlines() == [
+        "Speedup score S(t): p = 0, b = 0.2, variant upstream on cuda",
+        "N = 4; zeros pass 0 % at t = -3, 25 % at t = 0",
     ]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["x"]
 
 
 def test_the_axis_labels_strictness_and_forgiven_errors() -> None:
@@ -123,24 +133,17 @@ def test_the_axis_labels_strictness_and_forgiven_errors() -> None:
     assert axis.get_xlabel() == "tolerance t, ← stricter", "S has no positive t"
 
 
-def test_labels_tell_how_many_of_how_many_and_do_not_overlap() -> None:
-    counts = {str(index): np.linspace(-1, 1, 895) for index in range(4)}
-    panels = {task: counts for task in ("cv", "nlp", "audio")}
-    totals = {task: dict.fromkeys(counts, 1272) for task in panels}
-    (axis,) = plot_speedups({"": {"x": counts["0"]}}, {"": {"x": 1272}}, {"x": "cpu"}).axes
-    assert [each.get_text() for each in axis.get_xticklabels()] == ["x\nn = 895 of 1,272"]
-    figure = plot_speedups(panels, totals)
-    figure.draw_without_rendering()
-    for axis in figure.axes:
-        boxes = [each.get_window_extent() for each in axis.get_xticklabels()]
-        assert all(a.x1 <= b.x0 for a, b in itertools.pairwise(boxes))
+def test_rows_show_the_number_of_samples_and_the_total() -> None:
+    (axis,) = plot_speedups({"": {"x": np.linspace(-1, 1, 895)}}, {"": {"x": 1272}}).axes
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["x"]
+    assert [text.get_text() for text in axis.texts] == ["895 of 1,272"]
 
 
 @pytest.mark.parametrize(("count", "violins"), [(1, 0), (19, 0), (20, 1), (500, 1)])
 def test_violins_begin_at_twenty_points(count: int, violins: int) -> None:
     (axis,) = plot_speedups({"": {"x": np.linspace(-1, 1, count)}}).axes
     bodies = [
-        each for each in axis.collections if type(each).__name__ == "FillBetweenPolyCollection"
+        body for body in axis.collections if type(body).__name__ == "FillBetweenPolyCollection"
     ]
     assert len(bodies) == violins
 
@@ -158,7 +161,7 @@ def test_violins_hold_the_correct_samples_only() -> None:
     assert log2_speedups(runs).tolist() == [1.0]
     assert log2_speedups(runs, tolerance=-2).tolist() == [-1.0, 1.0]
     (axis,) = plot_speedups({"": {"x": np.linspace(-1, 1, 9), "y": np.array([0.5])}}).axes
-    assert [label.get_text() for label in axis.get_xticklabels()] == ["x\nn = 9", "y\nn = 1"]
+    assert [text.get_text() for text in axis.texts] == ["9", "1"]
 
 
 @pytest.mark.parametrize(
@@ -185,8 +188,7 @@ def test_names_are_no_formulas(tmp_path: Path, name: str) -> None:
     figure = plot_scores({name: {name: speedup_score(FOUR)}})
     figure.savefig(tmp_path / "scores.svg")
     plot_speedups({"": {name: np.ones(3)}}).savefig(tmp_path / "speedups.svg")
-    (legend,) = figure.legends
-    assert len(legend.get_texts()) == 1
+    assert len(figure.axes[0].texts) == 1
 
 
 def test_nothing_to_score_is_an_error_and_writes_nothing(tmp_path: Path) -> None:
@@ -216,45 +218,128 @@ def test_no_speedup_is_drawn_at_infinity() -> None:
     assert all(math.isfinite(value) for value in log2_speedups(FOUR))
 
 
-def texts_of(figure: Any) -> list[Any]:
-    """Return every text that is drawn in a figure, once it is laid out."""
+def boxes_of(figure: Any) -> list[tuple[str, Any]]:
+    """Return every text that is drawn in a figure and its extent, after the layout."""
     figure.draw_without_rendering()
-    shown = [each for axis in figure.axes for each in axis.texts]
+    texts = [figure._suptitle] if figure._suptitle else []
     for axis in figure.axes:
-        shown += [axis.title, axis._left_title, axis.xaxis.label, axis.yaxis.label]
-        low, high = axis.get_ylim()
-        shown += [
-            tick.label1 for tick in axis.yaxis.get_major_ticks() if low <= tick.get_loc() <= high
-        ]
-        shown += axis.get_xticklabels()
-    shown += [text for legend in figure.legends for text in legend.get_texts()]
-    return [each for each in shown if each.get_text() and each.get_visible()]
+        texts += [*axis.texts, axis.title, axis._left_title, axis.xaxis.label, axis.yaxis.label]
+        for ruler, (low, high) in ((axis.xaxis, axis.get_xlim()), (axis.yaxis, axis.get_ylim())):
+            low, high = sorted((low, high))
+            texts += [
+                tick.label1 for tick in ruler.get_major_ticks() if low <= tick.get_loc() <= high
+            ]
+    texts += [text for legend in figure.legends for text in legend.get_texts()]
+    return [
+        (text.get_text(), text.get_window_extent())
+        for text in texts
+        if text.get_text() and text.get_visible()
+    ]
 
 
-@pytest.mark.parametrize("num_sets", [1, 2, 6])
+def assert_legible(figure: Any) -> None:
+    """Assert that no text of a figure is cut off or lies on another text."""
+    boxes = boxes_of(figure)
+    page = figure.bbox
+    for text, box in boxes:
+        assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, text
+        assert box.y0 >= page.y0 - 1 and box.y1 <= page.y1 + 1, text
+    for (first, a), (second, b) in itertools.combinations(boxes, 2):
+        is_apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
+        assert is_apart, (first, second)
+
+
+@pytest.mark.parametrize("num_sets", [1, 2, 6, 20])
 @pytest.mark.parametrize("num_tasks", [1, 2, 6])
 def test_no_text_lies_on_another_or_outside(num_sets: int, num_tasks: int) -> None:
     tasks = ("audio", "cv", "multimodal", "nlp", "other", "scientific")[:num_tasks]
-    names = [f"openvino (precision=f{index})" for index in range(num_sets)]
+    names = [f"openvino (precision=f{index}, mode=max-autotune)" for index in range(num_sets)]
     counts = [0, 3, 30, 0, 2, 895]
-    values = {name: np.linspace(-2, 2, counts[i]) for i, name in enumerate(names)}
+    values = {name: np.linspace(-2, 2, counts[i % 6]) for i, name in enumerate(names)}
     panels = {task if num_tasks > 1 else "": values for task in tasks}
     totals = {task: dict.fromkeys(names, 1272) for task in panels}
-    scores = {name: error_aware_speedup_score(runs_of(name, 1.3)) for name in names}
     devices = dict.fromkeys(names, "cuda")
-    for figure in (
-        plot_speedups(panels, totals, devices),
-        plot_scores(dict.fromkeys(panels, scores), devices),
-    ):
-        texts = texts_of(figure)
-        boxes = [(each.get_text(), each.get_window_extent()) for each in texts]
-        page = figure.bbox
-        for text, box in boxes:
-            assert box.x0 >= page.x0 - 1 and box.x1 <= page.x1 + 1, text
-            assert box.y0 >= page.y0 - 1 and box.y1 <= page.y1 + 1, text
-        for (one, a), (other, b) in itertools.combinations(boxes, 2):
-            is_apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 1 or b.y1 <= a.y0 + 1
-            assert is_apart, (one, other)
+    scores = {
+        name: error_aware_speedup_score(runs_of(name, 0.2 * (1 + index % 4)))
+        for index, name in enumerate(names)
+    }
+    assert_legible(plot_speedups(panels, totals, devices))
+    assert_legible(plot_scores(dict.fromkeys(panels, scores), devices))
+
+
+def slow_to_fast(count: int, **columns: Any) -> list[dict[str, Any]]:
+    """Return runs of `count` samples with eager times of 0.03 ms to 3 s and speedups up to 8."""
+    return [
+        make_run(
+            f"transformers/{'AModelWithALongNameForImageClassification' * (index % 2)}-{index}",
+            2.0 ** (4 * index / count - 1),
+            baseline_latency_ms=[0.03 * 1e5 ** (index / count)],
+            speedup_low=2.0 ** (4 * index / count - 1.1),
+            speedup_high=2.0 ** (4 * index / count - 0.9),
+            **columns,
+        )
+        for index in range(count)
+    ]
+
+
+@pytest.mark.parametrize("num_sets", [1, 2, 4, 20])
+def test_latency_panels_are_legible(num_sets: int) -> None:
+    samples = timed_samples(slow_to_fast(40))
+    sets = {f"inductor (freezing=false, mode=m{i}, device cpu)": samples for i in range(num_sets)}
+    figure = plot_latencies(sets, dict.fromkeys(sets, "cpu"))
+    assert len(figure.axes) == num_sets
+    assert_legible(figure)
+
+
+@pytest.mark.parametrize("count", [0, 1, 30, 500])
+def test_bars_of_samples_are_sorted_and_legible_and_failures_are_named(count: int) -> None:
+    bad = [make_run(f"wrong-{i}", 2.0, min_t=3.0) for i in range(20)]
+    bad += [make_run("crash", status="run_failed")]
+    samples = timed_samples(slow_to_fast(count) + (bad if count != 1 else []))
+    figure = plot_samples(samples, "x" * 100, "cpu")
+    assert_legible(figure)
+    (axis,) = figure.axes
+    widths = [bar.get_width() for bar in axis.patches]
+    assert widths == sorted(widths)
+    assert len(widths) == min(count, MAX_BARS)
+    labels = [label.get_text() for label in axis.get_yticklabels()]
+    assert ("… 6 more wrong or failed …" in labels) == (count != 1)
+    assert ("… 460 samples between …" in labels) == (count == 500)
+    if count != 1:
+        assert f"{count} right, 20 wrong, 1 failed" in figure.get_suptitle()
+        assert [text.get_text() for text in axis.texts].count("WRONG") == 15
+
+
+def test_a_run_set_has_the_same_colour_in_all_pictures() -> None:
+    sets = {f"c{index}": as_table(runs_of(f"c{index}", 1.0 + index)) for index in range(12)}
+    sets["c0"] = sets["c0"].filter([task == "nlp" for task in sets["c0"]["task"].to_pylist()])
+    figures = dict(draw_runs(sets))
+    expected = {
+        text.get_text(): text.get_color() for text in figures["speedup_score"].axes[0].texts
+    }
+    assert len(expected) == 12
+    for place, name in enumerate(sets):
+        (bars,) = [figures[f"samples_{name}"].axes[0].patches[:1]]
+        assert _hex(bars[0].get_facecolor()) == expected[name]
+        points = figures["latency"].axes[place].collections[0]
+        assert not len(points.get_offsets()) or _hex(points.get_facecolor()[0]) == expected[name]
+        for stem in ("speedups", "speedups_by_task"):
+            axis = figures[stem].axes[-1]
+            (row,) = [
+                scatter for scatter in axis.collections
+                if len(scatter.get_offsets()) > 1 and round(scatter.get_offsets()[0][1]) == place
+            ]  # fmt: skip
+            assert _hex(row.get_facecolor()[0]) == expected[name]
+    for panel in figures["speedup_score_by_task"].axes:
+        lines = [line for line in panel.lines if line.get_drawstyle() == "default"][:-1]
+        names = list(sets) if panel.get_title(loc="left").startswith("nlp") else list(sets)[1:]
+        assert [line.get_color() for line in lines] == [expected[name] for name in names]
+
+
+def _hex(colour: Any) -> str:
+    from matplotlib.colors import to_hex
+
+    return to_hex(colour).upper()
 
 
 def test_each_panel_tells_where_zeros_would_pass() -> None:
@@ -262,7 +347,8 @@ def test_each_panel_tells_where_zeros_would_pass() -> None:
     figure = plot_scores({"cv": {"x": scores}, "nlp": {"x": scores}}, {"x": "cuda"})
     titles = [axis.get_title(loc="left") for axis in figure.axes]
     assert titles == [f"{task} (N = 4)\nzeros pass 0 % at t = -3" for task in ("cv", "nlp")]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x (cuda)"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x"]
+    assert figure.get_suptitle().endswith("on cuda")
 
 
 def test_a_matplotlibrc_in_the_working_directory_is_ignored(tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ class Arm:
 
     name: str
     slug: str
+    number: int
+    """The place among all arms, which decides the colour in each chart."""
     table: pa.Table
     rows: list[dict[str, Any]]
     scores: Mapping[str, Scores] | None
@@ -119,7 +121,9 @@ class Arm:
         )
 
 
-def make_arm(name: str, table: pa.Table, options: Mapping[str, Any], duplicates: Duplicates) -> Arm:
+def make_arm(
+    name: str, table: pa.Table, options: Mapping[str, Any], duplicates: Duplicates, number: int = 0
+) -> Arm:
     """Create the site's data about one arm.
 
     Raises:
@@ -132,6 +136,7 @@ def make_arm(name: str, table: pa.Table, options: Mapping[str, Any], duplicates:
     arm = Arm(
         name=name,
         slug=slug(key[0] or NAMELESS, *key),
+        number=number,
         table=table,
         rows=rows,
         scores=_scores(table, options),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 300, 46, 34, 12, 12
-NUM_COLOURS, NUM_DASHES = 8, 4
+NUM_COLOURS, NUM_DASHES = 10, 4
 TICKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
 BAR_WIDTH, BAR_HEIGHT = 150, 18
 
@@ -18,23 +18,25 @@ Points = Sequence[tuple[int, float]]
 
 
 def line_style(index: int) -> str:
-    """Return the CSS classes of a chart line: 32 lines differ in colour, dashes or both.
+    """Return the CSS classes of a chart line; 20 lines differ in colour, dashes or both.
 
-    >>> line_style(0), line_style(1), line_style(8), len({line_style(i) for i in range(32)})
-    ('c0 d0', 'c1 d1', 'c0 d3', 32)
+    >>> line_style(0), line_style(1), line_style(10), len({line_style(i) for i in range(20)})
+    ('c0 d0', 'c1 d1', 'c0 d2', 20)
     """
-    return f"c{index % NUM_COLOURS} d{(index + 3 * (index // NUM_COLOURS)) % NUM_DASHES}"
+    return f"c{index % NUM_COLOURS} d{index % NUM_DASHES}"
 
 
-def line_chart(lines: Mapping[str, Points], label: str) -> str:
+def line_chart(lines: Mapping[str, tuple[int, Points]], label: str) -> str:
     """Draw scores over t, one line per compiler, with names on hover and in the legend.
 
-    The vertical axis is logarithmic. The SVG contains only numbers and escaped names.
+    `lines` maps a name to the number of its style and its points. The vertical axis is logarithmic.
+    The SVG contains only numbers and escaped names.
     """
     shown = {
-        name: [(t, value) for t, value in points if value > 0] for name, points in lines.items()
+        name: (number, [(t, value) for t, value in points if value > 0])
+        for name, (number, points) in lines.items()
     }
-    every = [point for points in shown.values() for point in points]
+    every = [point for _, points in shown.values() for point in points]
     if not every:
         return ""
     first, last = min(t for t, _ in every), max(t for t, _ in every)
@@ -68,7 +70,7 @@ def line_chart(lines: Mapping[str, Points], label: str) -> str:
         f'<text class="axis mid" x="{(WIDTH + LEFT) / 2:.0f}" y="{HEIGHT - 4}">'
         "tolerance t, stricter to the left</text>"
     )
-    for index, (name, points) in enumerate(shown.items()):
+    for name, (index, points) in shown.items():
         path = " ".join(f"{x(t):.1f},{y(value):.1f}" for t, value in _steps(points))
         parts.append(
             f'<polyline class="line {line_style(index)}" points="{path}"><title>{escape(name)}'
@@ -142,7 +144,7 @@ def time_boxes(rows: Sequence[tuple[str, Sequence[float]]], label: str) -> str:
         )
     for index, (name, (p10, p25, p50, p75, p90)) in enumerate(rows):
         y = step * index + step / 2
-        short = name if len(name) <= 34 else f"{name[:33]}…"
+        short = name if len(name) <= 30 else f"{name[:29]}…"
         parts.append(
             f'<text class="axis end" x="{left - 10}" y="{y + 4:.1f}">{escape(short)}<title>'
             f'{escape(name)}</title></text><line class="interval" x1="{x(p10):.1f}" '

@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 from ...atomic import write_text
 from ...benchmark.commands import command_of
 from ...errors import MissingExtraError
+from ...scores.summary_text import mean_text, seconds_text, times_text
 from ...scores.variants import TOLERANCE
 from ...scores.verdicts import FAILED, Verdict
 from ...terminal import printable, printable_data
+from ..labels import compact_names
 from . import charts
 from .names import slug
 from .samples import beside_best
@@ -25,6 +27,7 @@ MAX_LISTED = 20
 SHOWN_T = (-5, -3, 0)
 
 _TEMPLATES = "templates/site"
+_LIBRARIES = (*("cytoscape.min.js", "cytoscape.license.txt", "dagre.min.js", "dagre.license.txt"),)
 _Row = TypeVar("_Row")
 
 
@@ -61,6 +64,10 @@ class Renderer:
             "task_slug": self.task_slug,
             "subtask_slug": self.subtask_slug,
             "tops": _tops,
+            "compact_names": compact_names,
+            "mean_text": mean_text,
+            "seconds_text": seconds_text,
+            "times_text": times_text,
             "max_listed": MAX_LISTED,
             "times_of": _times_of,
         }
@@ -84,8 +91,8 @@ class Renderer:
         return slug(f"{task} {subtask}", task, subtask)
 
     def write_assets(self, place: Path) -> None:
-        """Write the style sheet and the script."""
-        for name in ("site.css", "site.js"):
+        """Write the style sheet, the script, and the libraries that draw graphs."""
+        for name in ("site.css", "site.js", *_LIBRARIES):
             write_text(place / name, _source(name))
 
     def write(self, path: Path, template: str, **values: Any) -> None:
@@ -149,7 +156,8 @@ def _tops(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[float, dict[st
 def _times_of(rows: Sequence[dict[str, Any]]) -> list[tuple[str, Sequence[float]]]:
     """Return the time quantiles to draw: eager of the first record, then each arm."""
     timed = [row for row in rows if row["candidate_ms"] is not None]
-    quantile_rows = [(row["arm"].name, row["candidate_quantiles"]) for row in timed]
+    labels = compact_names([row["arm"].name for row in timed])
+    quantile_rows = [(labels[row["arm"].name], row["candidate_quantiles"]) for row in timed]
     eager = [("eager", row["baseline_quantiles"]) for row in timed[:1] if row["baseline_ms"]]
     return [*eager, *quantile_rows][:40]
 

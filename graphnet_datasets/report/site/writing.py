@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...atomic import replaced_directory, write_text
 from ...errors import ScoreError, raises_only
@@ -20,6 +22,7 @@ from ...scores.run_sets import Duplicates
 from ...scores.variants import TOLERANCE, find_variant
 from ...scores.verdicts import Verdict
 from .arms import Arm, environment_parts, make_arm
+from .boards import Board, make_board, make_machines
 from .chunks import plain_floats, write_chunk
 from .names import slug
 from .pages import Renderer, parts_of
@@ -60,8 +63,8 @@ def write_site(
     options = {"p": p, "b": b, "variant": variant}
     tables = {name: as_table(runs) for name, runs in run_sets.items()}
     arms = [
-        make_arm(name, table, options, duplicates)
-        for name, table in tables.items()
+        make_arm(name, table, options, duplicates, number)
+        for number, (name, table) in enumerate(tables.items())
         if table.num_rows
     ]
     if not arms:
@@ -70,13 +73,19 @@ def write_site(
     samples = group_by_sample(arms)
     scored = find_variant(variant)
     renderer.add_globals(
-        arms=arms, p=scored.default_p if p is None else p, b=b, variant=variant, site=_counts(arms)
+        arms=arms,
+        p=scored.default_p if p is None else p,
+        b=b,
+        variant=variant,
+        site=_counts(arms),
+        machines=make_machines(arms, options),
+        board_of=functools.partial(_board_of, options=options),
     )
     with _replaced_site(Path(out)) as place:
         for name in ("pictures", "data", "samples", "arms", "tasks", "subtasks", "environments"):
             (place / name).mkdir(parents=True)
         renderer.write_assets(place)
-        pictures = {} if dataset is None else write_pictures(samples, dataset, place / "pictures")
+        pictures = {} if dataset is None else write_pictures(samples, dataset, place)
         _write_data(place / "data", arms, samples)
         renderer.set_index(_index(arms, samples))
         _write_pages(renderer, place, arms, samples, pictures)
@@ -92,12 +101,10 @@ def _write_pages(
     pictures: Mapping[str, str],
 ) -> None:
     tasks = sorted({sample.task for sample in samples})
-    places = sorted({arm.place for arm in arms})
+    places = {arm.place for arm in arms}
     of_places = {(arm.place, frozenset(arm.table["sample_id"].to_pylist())) for arm in arms}
     are_alike = len(of_places) == len(places)
-    renderer.write(
-        place / "index.html", "index.html", tasks=tasks, are_alike=are_alike, places=places
-    )
+    renderer.write(place / "index.html", "index.html", tasks=tasks, are_alike=are_alike)
     renderer.write(place / "records.html", "records.html")
     renderer.write_parts(place / "samples.html", "samples.html", samples)
     for arm in arms:
@@ -193,24 +200,22 @@ def _counts(arms: list[Arm]) -> dict[str, Any]:
         "samples": len({row["sample_id"] for arm in arms for row in arm.rows}),
         "first": min(starts, default="")[:10],
         "last": max(starts, default="")[:10],
-        "score_ranges": {
-            place: _score_range([arm for arm in arms if arm.place == place])
-            for place in {arm.place for arm in arms}
-        },
     }
 
 
-def _score_range(arms: list[Arm]) -> tuple[float, float]:
-    """Return the range of the bars beside the scores."""
-    values = [
-        row[name]
-        for arm in arms
-        if arm.scores is not None
-        for row in [arm.scores["S"].at(TOLERANCE)]
-        for name in ("S", "S_low", "S_high")
-        if row[name] and row[name] > 0
-    ]
-    return max(min([1.0, *values]), 1e-3) / 1.05, min(max([1.0, *values]), 1e3) * 1.05
+def _board_of(
+    arms: list[Arm], title: str, options: Mapping[str, Any], **columns: str | None
+) -> Board:
+    """Return the table of the records of arms whose columns have these values."""
+    tables = {arm.name: _where(arm.table, columns) for arm in arms}
+    return make_board(title, {arm.name: arm for arm in arms}, tables, options)
+
+
+def _where(table: pa.Table, columns: Mapping[str, str | None]) -> pa.Table:
+    for name, value in columns.items():
+        kept = [(row or "unknown") == value for row in table[name].to_pylist()]
+        table = table.filter(pa.array(kept, pa.bool_()))
+    return table
 
 
 def _environments(arms: list[Arm]) -> Iterator[tuple[str, str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-VOID = {"meta", "img", "link", "br"}
+VOID = {"meta", "img", "link", "br", "input"}
 
 
 class Page(HTMLParser):

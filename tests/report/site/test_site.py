@@ -19,7 +19,7 @@ from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import DiskError, ScoreError
 from graphnet_datasets.report import write_site
 from graphnet_datasets.report.site.pages import PER_PAGE
-from graphnet_datasets.scores import speedup_score
+from graphnet_datasets.scores import Outcome, speedup_score, summarise
 
 from .pages import Page, read_pages
 from .records import failed, timed, two_arms
@@ -110,25 +110,59 @@ def test_the_overview_says_where_compilers_were_run_on_other_samples(
     assert warning not in (other / "index.html").read_text()
 
 
-def test_each_device_has_a_table_of_its_own(tmp_path: Path) -> None:
+def test_each_machine_and_size_class_has_a_table_of_its_own(tmp_path: Path) -> None:
     gpu = {"device": "cuda", "environment": json.dumps({"gpu": {"name": f"GPU <b>{'x' * 90}"}})}
+    slow = {"baseline_latency_ms": [40.0, 41.0], "candidate_latency_ms": [20.0, 20.5]}
+    cpu = [timed("a", 2.0), timed("b", 2.0, **slow), failed("c", "compile_failed")]
     sets = {
-        "inductor (device cpu)": [timed("a", 2.0), timed("b", 2.0)],
+        "inductor (device cpu)": cpu,
         "inductor (device cuda)": [timed("a", 9.0, **gpu), timed("b", 9.0, **gpu)],
         "inductor (device xpu)": [timed("a", 7.0, device="xpu", environment=None)],
     }
     pages = read_pages(write_site(sets, tmp_path / "site", dataset=None))
-    for page in (pages["index.html"], named(pages, "tasks/cv")):
-        ids = [each["id"] for each in page.named("table") if "compilers" in each.get("id", "")]
-        assert ids == ["compilers", "compilers-2", "compilers-3"]
-        name = f"GPU <b>{'x' * 53}"
-        places = [page.text.index(f", {each}\n") for each in ("CPU", name, "xpu")]
-        assert places == sorted(places)
-    warning = "Not all compilers were run on the same samples"
-    assert warning not in pages["index.html"].text
-    assert "Each device has a table of its own" in pages["index.html"].text
+    page = pages["index.html"]
+    name = f"GPU <b>{'x' * 73}"
+    for machine in ("test machine, 2 CPUs", name, "unknown machine"):
+        assert f"Compilers on {machine}" in page.text
+        assert f"{machine}: no headline, since no compiler ran on 100 families" in page.text
+    tabs = [field["name"] for field in page.named("input")]
+    assert tabs.count("machines") == 3
+    assert tabs.count("sizes-1") == 4
+    for title in ("eager 1 to 10 ms", "eager above 10 ms", "eager not timed"):
+        assert title in page.text
+    assert "Each machine has tables of its own" in page.text
+    ids = [table["id"] for table in named(pages, "tasks/cv").named("table")]
+    assert {"compilers", "compilers-2", "compilers-3"} <= set(ids)
     alone = write_site(two_arms(), tmp_path / "alone", dataset=None)
-    assert "Each device" not in (alone / "index.html").read_text()
+    assert "Each machine" not in (alone / "index.html").read_text()
+
+
+def test_the_first_columns_are_the_verdicts_and_their_numbers_those_of_score(
+    site: Path,
+) -> None:
+    text = (site / "index.html").read_text()
+    head = re.findall(r'<th scope="col" class="(?:number|text)[^>]*>([^<]*)<', text)
+    assert head[:6] == ["Compiler", "right", "wrong", "failed", "undecidable", "S(-3)"]
+    row = text.partition(">inductor</a>")[2].partition("</tr>")[0]
+    summary = summarise(two_arms()["inductor"])
+    labels = ("right", "wrong", "failed", "undecidable", "not counted")
+    shown = dict(re.findall(r'data-label="([^"]*)" data-value="[^"]*">([^<]*)<', row))
+    assert {label: int(shown[label]) for label in labels} == {
+        label: summary.counts.get(Outcome(label), 0) for label in labels
+    }
+    assert shown["S(-3)"] == f"{summary.s:.3f}"
+
+
+def test_a_headline_needs_a_hundred_families(tmp_path: Path) -> None:
+    sets = {
+        "few": [timed(f"s{index}", 9.0, compiler="few") for index in range(99)],
+        "many": [timed(f"s{index}", 2.0, compiler="many") for index in range(100)],
+    }
+    text = (write_site(sets, tmp_path / "site", dataset=None) / "index.html").read_text()
+    line = text.partition('class="headline">')[2].partition("<")[0]
+    assert line.startswith("test machine, 2 CPUs: S(-3) where each family counts once")
+    assert "many 2.00 (" in line and "with 100 families" in line
+    assert "few" not in line
 
 
 def test_the_page_of_a_compiler_tells_regressions_head_room_and_errors(

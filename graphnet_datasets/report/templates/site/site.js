@@ -94,13 +94,19 @@ window.graphnetChunk = async (name, packed) => {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   waiting.get(name)?.resolve(JSON.parse(await new Response(stream).text()));
 };
+function loadScript(path) {
+  return new Promise((resolve, reject) => {
+    const script = element("script", { src: `${document.body.dataset.root}${path}` });
+    script.addEventListener("load", resolve);
+    script.addEventListener("error", () => reject(new Error(`${path} cannot be loaded`)));
+    document.head.append(script);
+  });
+}
 function loadChunk(name) {
   if (!loaded.has(name)) {
     loaded.set(name, new Promise((resolve, reject) => {
       waiting.set(name, { resolve });
-      const script = element("script", { src: `${document.body.dataset.root}data/${name}.js` });
-      script.addEventListener("error", () => reject(new Error(`data/${name}.js cannot be loaded`)));
-      document.head.append(script);
+      loadScript(`data/${name}.js`).catch(reject);
     }));
   }
   return loaded.get(name);
@@ -225,6 +231,109 @@ function explorer(root, index) {
   show();
 }
 
+// A graph that can be zoomed and searched. Cytoscape draws labels as text on a canvas.
+const LETTER = 7.2;
+const textOf = (columns, place) => [columns.title[place], columns.detail[place]].filter(Boolean).join("\n");
+
+function layOut(columns) {
+  const graph = new window.dagre.graphlib.Graph();
+  graph.setGraph({ nodesep: 24, ranksep: 42 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  columns.title.forEach((_, place) => {
+    const lines = textOf(columns, place).split("\n");
+    graph.setNode(place, { width: Math.max(60, ...lines.map((line) => line.length * LETTER)) + 16, height: 14 + 16 * lines.length });
+  });
+  columns.source.forEach((source, place) => graph.setEdge(source, columns.target[place]));
+  window.dagre.layout(graph);
+  return graph;
+}
+
+async function showGraph(root) {
+  const [columns] = await Promise.all([loadChunk(root.dataset.graph), loadScript("cytoscape.min.js"), loadScript("dagre.min.js")]);
+  const graph = layOut(columns);
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const canvas = element("div", { className: "graph-canvas" });
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `Graph of ${columns.title.length} boxes and ${columns.source.length} edges`);
+  const find = element("input", { type: "search" });
+  const status = element("p", { className: "note" });
+  status.setAttribute("role", "status");
+  const button = (text, label, onClick) => {
+    const made = element("button", { type: "button", className: "page", textContent: text, title: label });
+    made.setAttribute("aria-label", label);
+    made.addEventListener("click", onClick);
+    return made;
+  };
+  const zoom = (factor) => view.zoom({ level: view.zoom() * factor, renderedPosition: { x: view.width() / 2, y: view.height() / 2 } });
+  root.replaceChildren(
+    element("div", { className: "graph-tools" }, element("label", {}, "Find an operator, module or shape", find), button("+", "Zoom in", () => zoom(1.4)), button("−", "Zoom out", () => zoom(1 / 1.4)), button("All", "Show the whole graph", () => view.fit(undefined, 20))),
+    canvas, status);
+  const nodes = columns.title.map((_, place) => {
+    const { x, y, width, height } = graph.node(place);
+    return { data: { id: `n${place}`, text: textOf(columns, place), kind: columns.kind[place], width, height }, position: { x, y } };
+  });
+  const edges = columns.source.map((source, place) => ({ data: { id: `e${place}`, source: `n${source}`, target: `n${columns.target[place]}`, text: columns.shape[source] } }));
+  const view = window.cytoscape({
+    container: canvas, elements: [...nodes, ...edges], layout: { name: "preset" }, minZoom: 0.02, maxZoom: 4, boxSelectionEnabled: false, autoungrabify: true,
+    style: [
+      { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(text)", "text-wrap": "wrap", "text-valign": "center", "font-size": 12, "font-family": "sans-serif", color: colour("text"), "background-color": colour("back"), "border-width": 1, "border-color": colour("dim"), "min-zoomed-font-size": 5 } },
+      { selector: 'node[kind = "product"]', style: { "border-color": colour("c0"), "border-width": 2.5 } },
+      { selector: 'node[kind = "norm"]', style: { "border-color": colour("c2"), "border-width": 2.5 } },
+      { selector: 'node[kind = "group"]', style: { "border-color": colour("c9"), "border-width": 2.5 } },
+      { selector: 'node[kind = "input"], node[kind = "output"]', style: { shape: "ellipse" } },
+      { selector: "edge", style: { width: 1.2, "line-color": colour("dim"), "target-arrow-color": colour("dim"), "target-arrow-shape": "triangle", "arrow-scale": 0.8, "curve-style": "bezier", label: "data(text)", "font-size": 10, "font-family": "sans-serif", color: colour("text"), "text-background-color": colour("panel"), "text-background-opacity": 1, "text-background-padding": 2, "min-zoomed-font-size": 6 } },
+      { selector: ".match", style: { "background-color": colour("warn"), color: colour("back") } },
+      { selector: ".current", style: { "border-width": 5, "border-color": colour("link") } },
+    ],
+  });
+  // Start at the top in a legible size if the whole graph would be too small to read.
+  view.fit(undefined, 20);
+  if (view.zoom() < 0.5) {
+    view.zoom(0.7);
+    const first = view.nodes().min((node) => node.position().y).ele.position();
+    view.pan({ x: view.width() / 2 - first.x * 0.7, y: 40 - first.y * 0.7 });
+  } else if (view.zoom() > 1.2) {
+    view.zoom(1.2);
+    view.center();
+  }
+  const describe = (place) => [columns.title[place], columns.operators[place], columns.detail[place], columns.shape[place] && `output ${columns.shape[place]}`].filter(Boolean).join("; ");
+  view.on("tap", "node", (event) => { status.textContent = describe(Number(event.target.id().slice(1))); });
+  let matches = [];
+  let current = -1;
+  const step = (change) => {
+    if (!matches.length) return;
+    view.nodes().removeClass("current");
+    current = (current + change + matches.length) % matches.length;
+    const node = view.getElementById(`n${matches[current]}`);
+    node.addClass("current");
+    view.zoom(Math.max(view.zoom(), 0.8));
+    view.center(node);
+    status.textContent = `${current + 1} of ${matches.length}: ${describe(matches[current])}`;
+  };
+  find.addEventListener("input", () => {
+    const text = find.value.trim().toLowerCase();
+    const kept = (place) => text && [columns.title, columns.operators, columns.detail, columns.shape].some((column) => column[place].toLowerCase().includes(text));
+    matches = columns.title.map((_, place) => place).filter(kept);
+    current = -1;
+    view.nodes().removeClass("match current");
+    for (const place of matches) view.getElementById(`n${place}`).addClass("match");
+    status.textContent = text && !matches.length ? "Nothing found." : "";
+    step(1);
+  });
+  find.addEventListener("keydown", (event) => { if (event.key === "Enter") step(event.shiftKey ? -1 : 1); });
+  status.textContent = `${columns.title.length} boxes, ${columns.num_ops.reduce((sum, count) => sum + count, 0)} operators. Drag to move, scroll to zoom, Enter for the next match.`;
+  root.dataset.state = "ready";
+  const picture = root.parentElement.querySelector("figure.graph");
+  if (picture) picture.hidden = true;
+  const wanted = readHash().get("graph.find");
+  if (wanted) {
+    find.value = wanted;
+    find.dispatchEvent(new Event("input"));
+  }
+}
+
 document.querySelectorAll("table.sortable").forEach(enhance);
 const told = document.getElementById("index");
 if (told) explorer(document.getElementById("explorer"), JSON.parse(told.textContent));
+const graphRoot = document.getElementById("graph-view");
+if (graphRoot) showGraph(graphRoot).catch((error) => graphRoot.replaceChildren(element("p", { className: "note", textContent: `${error.message}. The picture below shows the graph.` })));
