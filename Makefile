@@ -20,12 +20,13 @@ DEMO_SAMPLES = @examples/demo.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu-tests gpu-folder gpu-records gpu-cache
+.PHONY: help demo test quick portable lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu-tests gpu-folder gpu-records gpu-cache
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print verdicts and scores, draw them"
 	@echo "make test        run the tests"
 	@echo "make quick       run the quick tests, for another Python: make quick PYTHON=python3.13 VENV=.venv-3.13"
+	@echo "make portable    run the tests of loading, filtering, scoring and plotting, on any system"
 	@echo "make lint        run ruff and pyright"
 	@echo "make docs        build the documentation, in build/site"
 	@echo "make slow        run the tests that take longer than ten seconds each"
@@ -74,6 +75,12 @@ test: $(VENV)/.test
 quick: $(VENV)/.quick
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not gpu and not network and not paddle" \
 	    tests/isolation tests/sample tests/schema tests/storage tests/cli
+
+# What works on macOS and on ARM, without torch; timing needs Linux.
+portable: $(VENV)/.quick
+	$(INSTALL) --editable '.[report,dev]'
+	$(BIN)/python -m pytest -m "not slow and not gpu and not network and not paddle and not torch" \
+	    tests/sample tests/schema tests/storage tests/scores tests/report tests/test_portability.py
 
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"
