@@ -122,8 +122,8 @@ def headline(summaries: Sequence[Summary], machine: str) -> str:
     eligible = [summary for summary in arms if _has_headline(summary)]
     eligible.sort(key=lambda summary: -(summary.s_family.value or 0.0))
     if not eligible:
-        most = max(arms, key=lambda summary: summary.s_family.num_families, default=None)
-        but = f" ({most.name}: {most.s_family.num_families})" if most else ""
+        most = max((summary.s_family.num_families for summary in arms), default=0)
+        but = f" (the most is {most})" if most else ""
         return printable_line(
             f"{machine}: no headline, since no compiler ran on {MIN_HEADLINE_FAMILIES} families"
             f"{but}."

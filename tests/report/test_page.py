@@ -63,7 +63,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_page_is_whole_and_alone(text: str) -> None:
     page = Page(text)
     assert page.open == []
-    assert page.names.count("img") == 6
+    assert page.names.count("img") == 9
     assert all(reference.startswith("data:image/svg+xml;base64,") for reference in page.references)
     assert page.names.count("caption") == 1 + 2 * 2 + 2
 
