@@ -52,7 +52,7 @@ def output(min_t: float, **columns: object) -> dict[str, object]:
         (
             {"min_t": math.inf, "outputs": [output(math.inf, is_nonfinite_mismatch=True)]},
             Outcome.WRONG,
-            "WRONG   at t = -3 (NaN or infinity in output 0 where eager has none, or missing)",
+            "WRONG   at t = -3 (NaN or infinity in output 0 unlike eager, or missing)",
         ),
         (
             {"status": "output_mismatch", "speedup": None, "error_message": "Output 0 is short."},
