@@ -202,7 +202,7 @@ def describe_check(record: Mapping[str, Any]) -> CheckResult:
     message = record["error_message"] or ""
     own_lines = tuple(line for line in message.splitlines() if _OWN_LINE.match(line))
     first_lines = [line for line in message.splitlines() if not _OWN_LINE.match(line)]
-    outcome, verdict = describe_run(record | {"error_message": "\n".join(first_lines)})
+    outcome, verdict = describe_run({**record, "error_message": "\n".join(first_lines)})
     cheat = CHEATS.get(record["reason"] or "", "")
     if not cheat and first_of(IMPOSSIBLE, record):
         cheat = "a time that the work cannot take"

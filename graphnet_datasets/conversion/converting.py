@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from ..errors import RunError, raises_only
 from ..isolation import Finished, Limits, PoolJob, Work, open_pool
 from ..paths import place_inside
 from ..storage.filters import Filters, as_filters
-from ..storage.job_files import write_job
-from ..storage.selection import require_rows
+from ..storage.mapping import write_job
+from ..storage.selection import require
 from ..terminal import counted
 from .formats import Format, find_format
 from .worker import EXACT_T, PHASES
@@ -117,39 +117,42 @@ def convert(
     """
     form = find_format(to)
     form.check_installed()
-    rows = require_rows(samples, as_filters(filters), dataset=dataset)
+    chosen = require(samples, as_filters(filters), dataset=dataset)
     outcomes: dict[tuple[str, str], Converted] = {}
     place = Path(out)
     with temporary_directory() as temporary:
-        pool = open_pool(Work("graphnet_datasets.conversion.server", PHASES, limits), "local", jobs)
+        pool = open_pool(Work("graphnet_datasets.conversion.worker", PHASES, limits), "local", jobs)
         try:
-            for finished in pool.run(_jobs(rows, form, Path(temporary))):
-                row = rows[finished.job.payload["number"]]
-                Path(finished.job.payload["row"]).unlink(missing_ok=True)
-                outcomes[row["id"], row["framework"]] = _take(row, finished, form, place)
+            for finished in pool.run(_jobs(chosen.stream(), form, Path(temporary))):
+                payload = finished.job.payload
+                Path(payload["row"]).unlink(missing_ok=True)
+                converted = _take(payload["id"], finished, form, place)
+                outcomes[payload["framework"], payload["id"]] = converted
                 if on_progress is not None:
-                    on_progress(len(outcomes), len(rows))
+                    on_progress(len(outcomes), len(chosen))
         finally:
             pool.close()
-    return ConversionReport(place, tuple(outcomes[row["id"], row["framework"]] for row in rows))
+    return ConversionReport(place, tuple(outcomes[name] for name in chosen.names))
 
 
-def _jobs(rows: Sequence[Mapping[str, Any]], form: Format, folder: Path) -> Iterator[PoolJob]:
+def _jobs(rows: Iterable[Mapping[str, Any]], form: Format, folder: Path) -> Iterator[PoolJob]:
     for number, row in enumerate(rows):
         path = folder.absolute() / f"{number}.arrow"
-        write_job(path, row, {"format": form.name})
-        yield PoolJob(str(row["id"]), {"row": str(path), "number": number}, reads=(str(path),))
+        write_job(str(path), [row], {"format": form.name})
+        payload = {"row": str(path), "id": str(row["id"]), "framework": str(row["framework"])}
+        yield PoolJob(payload["id"], payload, reads=(str(path),))
 
 
-def _take(row: Mapping[str, Any], finished: Finished, form: Format, out: Path) -> Converted:
+def _take(sample_id: str, finished: Finished, form: Format, out: Path) -> Converted:
     """Write the file of a finished job, and return its outcome."""
     messages = finished.outcome.merged()
     if finished.result is None:
         reason = finished.reason or str(messages.get("problem") or "It wrote no file.")
-        return Converted(row["id"], form.name, None, reason=" ".join(reason.split())[:MAX_REASON])
-    path = place_inside(out, f"{row['id']}{form.suffix}", "the id of a sample")
+        return Converted(sample_id, form.name, None, reason=" ".join(reason.split())[:MAX_REASON])
+    path = place_inside(out, f"{sample_id}{form.suffix}", "the id of a sample")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, finished.result)
     min_t = messages.get("min_t")
-    is_known = isinstance(min_t, int | float) and not isinstance(min_t, bool)
-    return Converted(row["id"], form.name, path, float(min_t) if is_known else None)
+    if isinstance(min_t, bool) or not isinstance(min_t, int | float):
+        min_t = None
+    return Converted(sample_id, form.name, path, min_t)

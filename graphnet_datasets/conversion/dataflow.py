@@ -70,8 +70,10 @@ def _plain(argument: Arg) -> Any:
     match argument:
         case Ref(index):
             return {"ref": index}
-        case tuple() | ListArg():
-            return [_plain(item) for item in getattr(argument, "items", argument)]
+        case tuple():
+            return [_plain(item) for item in argument]
+        case ListArg(items):
+            return [_plain(item) for item in items]
         case DictArg(items):
             return {key: _plain(item) for key, item in items}
         case SliceArg(start, stop, step):

@@ -32,8 +32,8 @@ def compact_names(names: Sequence[str]) -> dict[str, str]:
     for name, (compiler, details) in parts.items():
         others = [set(own) for other, own in parts.values() if other == compiler]
         shared = set.intersection(*others)
-        kept = ", ".join(_option(detail) for detail in details if detail not in shared)
-        compact[name] = f"{compiler} ({kept})" if kept else compiler
+        own_options = ", ".join(_option(detail) for detail in details if detail not in shared)
+        compact[name] = f"{compiler} ({own_options})" if own_options else compiler
     short_names = list(compact.values())
     return {
         name: label if short_names.count(label) == 1 else name for name, label in compact.items()

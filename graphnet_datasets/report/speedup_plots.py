@@ -287,7 +287,7 @@ def _latency_axes(axes: Sequence[Axes], run_sets: Sequence[Sequence[TimedSample]
 
 
 def _sample_rows(samples: Sequence[TimedSample]) -> list[TimedSample | str]:
-    """Return the rows of the chart of samples; a string stands for samples that are left out."""
+    """Return the rows of the chart of samples; a string describes samples that are left out."""
     right = [row for row in samples if row.outcome is Outcome.RIGHT]
     rows: list[TimedSample | str] = list(right)
     if len(right) > MAX_BARS:

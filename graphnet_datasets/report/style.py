@@ -124,12 +124,12 @@ def file_names(stem: str, names: Sequence[str]) -> dict[str, str]:
     results: dict[str, str] = {}
     for name in names:
         word = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "x"
-        taken = set(results.values())
+        used_names = set(results.values())
         numbered = (f"{stem}_{word}-{number}" for number in itertools.count(2))
         results[name] = next(
             choice
             for choice in (f"{stem}_{word}", *itertools.islice(numbered, len(names)))
-            if choice not in taken
+            if choice not in used_names
         )
     return results
 

@@ -63,12 +63,12 @@ def size_classes(tables: Iterable[pa.Table]) -> dict[str, SizeClass]:
     times: dict[str, list[float]] = {}
     for table in tables:
         for name, time in zip(table["sample_id"].to_pylist(), eager_ms(table), strict=True):
-            known = times.setdefault(name, [])
+            latencies = times.setdefault(name, [])
             if math.isfinite(time):
-                known.append(time)
+                latencies.append(time)
     return {
-        name: size_class(float(np.median(known)) if known else math.nan)
-        for name, known in times.items()
+        name: size_class(float(np.median(latencies)) if latencies else math.nan)
+        for name, latencies in times.items()
     }
 
 

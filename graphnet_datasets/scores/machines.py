@@ -48,8 +48,8 @@ def split_machines(arms: Mapping[str, pa.Table]) -> dict[str, dict[str, pa.Table
             zip(table["environment"].to_pylist(), table["device"].to_pylist(), strict=True)
         )
         name_of = {pair: machine_name(*pair) for pair in set(pairs)}
-        known = {name for name in name_of.values() if name}
-        fallback = next(iter(known)) if len(known) == 1 else UNKNOWN_MACHINE
+        machines = {name for name in name_of.values() if name}
+        fallback = next(iter(machines)) if len(machines) == 1 else UNKNOWN_MACHINE
         names = [name_of[pair] or fallback for pair in pairs]
         for machine in dict.fromkeys(names):
             part = table.filter(pa.array([name == machine for name in names]))

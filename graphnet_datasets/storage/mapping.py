@@ -231,7 +231,7 @@ class ResumableMap:
                 for item in batch
             ]
             job = {"key": self._key, "job": self.job, "items": described}
-            _write_job(path, [item.row for item in batch], job)
+            write_job(path, [item.row for item in batch], job)
             pending[path] = [dataclasses.replace(item, row={}) for item in batch]
             reads = dict.fromkeys(itertools.chain([path], *(item.reads for item in batch)))
             yield PoolJob(batch[0].name, {"items": path}, reads=tuple(reads))
@@ -261,7 +261,7 @@ class ResumableMap:
         yield from (result for _, result in _results(part, read_notes(part)))
 
     def _again(self, item: Item, path: Path) -> Item:
-        rows, job = _read_job(path)
+        rows, job = read_job(path)
         names = [described["name"] for described in job["items"]]
         options = {**item.options, **(item.retry or {})}
         return dataclasses.replace(item, row=rows[names.index(item.name)], options=options)
@@ -296,7 +296,7 @@ class MapWorker:
 
 def _encode_results(payload: Mapping[str, Any], function: Function) -> bytes:
     """Return the part with the results of a job's items."""
-    rows, job = _read_job(payload["items"])
+    rows, job = read_job(payload["items"])
     tables: list[pa.Table] = []
     notes = []
     for row, item in zip(rows, job["items"], strict=True):
@@ -323,7 +323,7 @@ def _drain(results: collections.deque[Result]) -> Iterator[Result]:
         yield results.popleft()
 
 
-def _write_job(path: str, rows: Sequence[Mapping[str, Any]], job: Mapping[str, Any]) -> None:
+def write_job(path: str, rows: Sequence[Mapping[str, Any]], job: Mapping[str, Any]) -> None:
     """Write rows, which are too large for a message, with their job as JSON metadata."""
     table = to_arrow(rows)
     schema = table.schema.with_metadata({_JOB: json.dumps(job)})
@@ -331,8 +331,8 @@ def _write_job(path: str, rows: Sequence[Mapping[str, Any]], job: Mapping[str, A
         writer.write_table(table.replace_schema_metadata(schema.metadata))
 
 
-def _read_job(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the rows and the job of a file written by `_write_job`."""
+def read_job(path: str | Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the rows and the job of a file written by `write_job`."""
     with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
         rows = reader.read_all().to_pylist()
         return rows, json.loads((reader.schema.metadata or {})[_JOB])

@@ -95,7 +95,7 @@ class TensorComprehensions(Compiler):
         compiled = kernels.build(flat.arguments(example_inputs))
         self.note_fallback(plan.fallback_share)
         self._warn(kernels)
-        self.compiled_groups = kernels.kept
+        self.compiled_groups = kernels.compiled_groups
         self.num_kernels = cache.num_kernels
 
         def run(inputs: Mapping[str, Any]) -> Any:

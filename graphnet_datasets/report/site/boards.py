@@ -30,7 +30,7 @@ class BoardRow:
 
 @dataclasses.dataclass(frozen=True)
 class Board:
-    """A table of arms, the largest S(-3) first, and what follows from it."""
+    """A table of arms, the largest S(-3) first, and the sentences that follow from it."""
 
     title: str
     rows: Sequence[BoardRow]

@@ -213,8 +213,8 @@ def _board_of(
 
 def _where(table: pa.Table, columns: Mapping[str, str | None]) -> pa.Table:
     for name, value in columns.items():
-        kept = [(row or "unknown") == value for row in table[name].to_pylist()]
-        table = table.filter(pa.array(kept, pa.bool_()))
+        is_match = [(row or "unknown") == value for row in table[name].to_pylist()]
+        table = table.filter(pa.array(is_match, pa.bool_()))
     return table
 
 
