@@ -72,6 +72,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     "graphnet_datasets/compilers/function_source.py": {
         "__globals__": "looks up the constants that the caller's own function uses, and runs none",
     },
+    "graphnet_datasets/conversion/programs.py": {
+        "spec_from_file_location": "loads the source that `print_source` wrote, to check it",
+        "exec_module": "runs that source, in a confined process",
+    },
     "graphnet_datasets/compilers/registry.py": {
         "import_module": "imports the compiler that the caller names as `module:attribute`",
         "spec_from_file_location": "imports the compiler that the caller names as a file",

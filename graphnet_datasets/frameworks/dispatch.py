@@ -269,8 +269,9 @@ def find_regions(sample: Sample) -> tuple[Region, ...]:
 
 @raises_only(MaterializeError)
 def print_source(sample: Sample, names: Names = "canonical") -> str:
-    """Return the sample as Python source in GraphNet's format, for reading; this library never
-    executes it.
+    """Return the sample as Python source in GraphNet's format.
+
+    It is meant for reading. Only `convert` executes it, in a confined process, to check its file.
 
     `names="source"` keeps the input names of the sample's original source.
 
