@@ -203,7 +203,9 @@ def judge(entry: Entry, finished: Finished) -> Audit:
                   if "num_graphs" in message]  # fmt: skip
         return Audit(entry, EQUAL, num_graphs=sum(counts))
     reason = finished.reason
-    is_beyond = reason.startswith(_BEYOND_LIMITS) or "MemoryError" in reason
+    is_beyond = reason.startswith(_BEYOND_LIMITS) or any(
+        text in reason for text in ("MemoryError", "can't allocate memory")
+    )
     if is_beyond or " in build" in reason.partition(":")[0]:
         return Audit(entry, SKIPPED, reason)
     is_refused = "graphnet_datasets.errors." in reason
