@@ -247,6 +247,8 @@ READERS = {
     "compilers/sources.py": "source code of a compiler",
     "compilers/function_source.py": "files that it has written",
     "frameworks/builds.py": "files of an installed framework",
+    "conversion/dataflow_files.py": "files that it has written",
+    "conversion/programs.py": "files that it has written",
     "hub/submit.py": "files that it has written",
     "report/page.py": "own templates and pictures",
     "report/site/pages.py": "own templates",
@@ -305,7 +307,7 @@ def test_an_archive_comes_back(tmp_path: Path) -> None:
     for name, array in read_npz(tmp_path / "a.npz").items():
         np.testing.assert_array_equal(array, arrays[name])
     np.savez(tmp_path / "b.npz", a=np.array([{}], object))
-    with pytest.raises(ValueError, match="holds objects"):
+    with pytest.raises(ValueError, match="contains Python objects"):
         read_npz(tmp_path / "b.npz")
 
 

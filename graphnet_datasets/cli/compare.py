@@ -75,7 +75,7 @@ def _read_arm(path: Path, compiler: str | None, option: str) -> pa.Table:
     arms = read_arms(path, compiler)
     if len(arms) > 1:
         raise ScoreError(
-            f"`{path}` holds runs of {', '.join(f'`{name}`' for name in arms)}. Choose one with "
+            f"`{path}` contains runs of {', '.join(f'`{name}`' for name in arms)}. Choose one with "
             f"`{option}`."
         )
     (table,) = arms.values()

@@ -85,8 +85,8 @@ def score(
     if as_json:
         if len(arms) > 1:
             raise ScoreError(
-                f"`{runs}` holds runs of {', '.join(f'`{name}`' for name in arms)}, and `--json` "
-                "prints the scores of one. Choose it with `--compiler`."
+                f"`{runs}` contains runs of {', '.join(f'`{name}`' for name in arms)}, and "
+                "`--json` prints the scores of one. Choose it with `--compiler`."
             )
         ((name, table),) = arms.items()
         result = _as_json(table, options)

@@ -70,7 +70,7 @@ class Jax(Compiler):
         jax.config.update("jax_enable_x64", True)
         flat, program = export_flat(self.name, module, example_inputs, dynamic=False)
         with quiet_copies():
-            weights, function = torchax_export.exported_programto_jax(program)
+            weights, function = torchax_export.exported_program_to_jax(program)
         arguments = to_jax(flat.arguments(example_inputs))
         compiled = jax.jit(function).lower(weights, arguments).compile()
         check_count(self.name, flat, len(jax.tree_util.tree_leaves(compiled.out_info)))

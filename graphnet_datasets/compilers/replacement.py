@@ -48,12 +48,19 @@ def find_candidate_name(path: Path) -> str:
         CandidateError: The file cannot be read, or none or several names remain.
     """
     try:
-        tree = ast.parse(read_text(path), str(path))
+        text = read_text(path)
     except OSError as error:
         raise CandidateError(
             f"The candidate `{path}` cannot be read: {error.strerror}. Give the path of a Python "
             "file that defines a function or a `torch.nn.Module`."
         ) from error
+    except ValueError as error:
+        raise CandidateError(
+            f"The candidate `{path}` is not text in UTF-8. Give the path of a Python file that "
+            "defines a function or a `torch.nn.Module`."
+        ) from error
+    try:
+        tree = ast.parse(text, str(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return USUAL_NAMES[0]  # the worker reports the error when it imports the file
     names = [

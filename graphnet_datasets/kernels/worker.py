@@ -17,7 +17,6 @@ import pyarrow as pa
 from ..analysis.splits import split_of_row
 from ..benchmark.handover import COMPILERS_VARIABLE
 from ..benchmark.records.environment import describe_environment
-from ..compilers.inductor import Inductor
 from ..errors import GraphNetError, TransformError
 from ..frameworks import module
 from ..frameworks.runtime import make_runtime
@@ -40,6 +39,8 @@ _MIN_CALLS, _MAX_CALLS, _BUDGET_S = 5, 100, 0.5
 
 def prepare() -> Sequence[str]:
     """Import torch and the compiler; return the modules that only some jobs import."""
+    from ..compilers.inductor import Inductor  # imports torch
+
     is_inductor = os.environ.get(COMPILERS_VARIABLE) == Inductor.name
     seldom = module("torch", "runtime").import_all(with_compiler=is_inductor)
     if is_inductor:

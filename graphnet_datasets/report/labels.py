@@ -128,7 +128,7 @@ def devices_text(devices: Iterable[str]) -> str:
     >>> devices_text(["cuda", "cpu", "cpu"]), devices_text([""])
     (' on cpu, cuda', '')
     """
-    kinds = sorted({device for device in devices if device})
+    kinds = sorted({middle_out(device, MAX_LABEL) for device in devices if device})
     return f" on {', '.join(kinds)}" if kinds else ""
 
 

@@ -89,7 +89,7 @@ def test_one_record_is_named_by_its_id(tmp_path: Path) -> None:
     run([LINEAR, WORDS], "eager", out=tmp_path, settings=SETTINGS)
     with pytest.raises(RunError, match=r"holds 2 runs\. Name one by its id"):
         load_record(tmp_path)
-    with pytest.raises(RunError, match="holds no run `none`"):
+    with pytest.raises(RunError, match="contains no run `none`"):
         load_record(tmp_path / "none")
     run_id = read_runs(tmp_path)["run_id"][1].as_py()
     assert load_record(tmp_path / run_id)["run_id"] == run_id

@@ -68,7 +68,10 @@ def test_a_list_is_filtered_by_a_part_of_the_name_in_any_case(root: Path) -> Non
         (("show", "cv/chian-2"), "Did you mean `cv/chain-2`"),
         (("run", "cv", "--compiler", "inducter"), "Did you mean `inductor`"),
         (("run", "cv", "--compiler", "missing.py:Mine"), "There is no file `missing.py`"),
-        (("show", "cv/chain-2", "--svg", "no/such/a.svg"), "There is no directory `no/such`"),
+        (
+            ("show", "cv/chain-2", "--svg", "no/such/a.svg"),
+            "The directory `no/such` of the picture does not exist.",
+        ),
         pytest.param(
             ("run", "cv", "--option", "mode=fast"),
             "The option `mode` of the compiler `inductor`",

@@ -46,7 +46,7 @@ def _is_cpu_build() -> bool:
         ("--device gpu0", "`gpu0` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several"),
         ("--device cuda:0,cuda:0", "A device is given twice in `cuda:0,cuda:0`."),
         ("--compiler inductr", "There is no compiler `inductr` for torch. Did you mean `inductor`"),
-        ("--compiler nofile.py:Mine", "There is no file `nofile.py`, which the compiler"),
+        ("--compiler nofile.py:Mine", "There is no file `nofile.py` of the compiler"),
         ("--weights both", "The setting `weights` is 'both'; "),
         ("--timeout judge=3", "There is no phase `judge`. "),
         ("--option x", "`x` is not a compiler option. "),

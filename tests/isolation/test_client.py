@@ -292,7 +292,7 @@ with server.directory() as directory:
 def test_a_payload_that_is_too_large_is_refused_and_costs_nothing(server: ForkServer) -> None:
     with pytest.raises(RunError) as caught:
         run(server, "answer", text="x" * 70_000)
-    assert "Put what is larger into a file in the job's directory." in str(caught.value)
+    assert "Put larger data into a file in the job's directory." in str(caught.value)
     assert run(server, "answer").ending is Ending.FINISHED
 
 

@@ -83,6 +83,7 @@ ON_ROWS: dict[str, Callable[[Any, Path], Any]] = {
 """Functions of a row of a graph."""
 
 ON_RECORDS: dict[str, Callable[[Any, Path], Any]] = {
+    "costs": lambda rows, _: graphnet_datasets.costs(rows),
     "error_aware_speedup_score": lambda rows, _: graphnet_datasets.error_aware_speedup_score(rows),
     "push_runs": lambda rows, _: graphnet_datasets.push_runs(rows, "nobody/nothing"),
     "speedup_score": lambda rows, _: graphnet_datasets.speedup_score(rows),
@@ -103,6 +104,8 @@ ON_FOLDERS: dict[str, Callable[[Any, Path], Any]] = {
 
 WITHOUT_DATA = {
     "__version__": "a string",
+    "check": "runs a candidate of the caller, and passes the row to `run`",
+    "convert": "converts each row in a confined worker, whose errors are outcomes",
     "disable_progress_bars": "takes no data",
     "enable_progress_bars": "takes no data",
     "extract": "runs a model of the caller; see below",
