@@ -54,11 +54,11 @@ def find_candidate_name(path: Path) -> str:
             f"The candidate `{path}` cannot be read: {error.strerror}. Give the path of a Python "
             "file that defines a function or a `torch.nn.Module`."
         ) from error
-    except ValueError as error:
+    if "\0" in text:
         raise CandidateError(
-            f"The candidate `{path}` is not text in UTF-8. Give the path of a Python file that "
+            f"The candidate `{path}` is not a text file. Give the path of a Python file that "
             "defines a function or a `torch.nn.Module`."
-        ) from error
+        )
     try:
         tree = ast.parse(text, str(path))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
