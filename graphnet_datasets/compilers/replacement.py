@@ -56,7 +56,7 @@ def find_candidate_name(path: Path) -> str:
         ) from error
     if "\0" in text:
         raise CandidateError(
-            f"The candidate `{path}` is not a text file. Give the path of a Python file that "
+            f"The candidate `{path}` is not a text file. Name a Python file that "
             "defines a function or a `torch.nn.Module`."
         )
     try:
