@@ -56,8 +56,8 @@ def find_candidate_name(path: Path) -> str:
         ) from error
     if "\0" in text:
         raise CandidateError(
-            f"The candidate `{path}` is not a text file. Name a Python file that "
-            "defines a function or a `torch.nn.Module`."
+            f"The candidate `{path}` contains null bytes. Name a Python file with a function or a "
+            "`torch.nn.Module`."
         )
     try:
         tree = ast.parse(text, str(path))
