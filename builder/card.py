@@ -82,14 +82,15 @@ def text(tables: Iterable[Table]) -> str:
 
 
 def _columns(table: Table) -> str:
-    shared = TABLES["graphs"].descriptions.keys() if table.name != "graphs" else {}
-    extends = table.holds_samples and bool(shared)
-    lines = [
+    is_extension = table.holds_samples and table.name != "graphs"
+    shared = TABLES["graphs"].descriptions if is_extension else {}
+    lines = [f"## Columns of `{table.name}`", ""]
+    if is_extension:
+        lines += ["The columns of `graphs`, and:", ""]
+    lines += ["| Column | Type | Meaning |", "|---|---|---|"]
+    lines += [
         f"| `{name}` | {kind} | {meaning} |"
-        for name, kind, meaning in describe_columns(table.schema, table.descriptions)
-        if not (extends and name.partition(".")[0] in shared)
+        for name, kind, meaning in describe_columns(table)
+        if name.partition(".")[0] not in shared
     ]
-    title = f"## Columns of `{table.name}`"
-    if extends:
-        title += "\n\nThe columns of `graphs`, and:"
-    return "\n".join([title, "", "| Column | Type | Meaning |", "|---|---|---|", *lines, ""])
+    return "\n".join([*lines, ""])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-os.environ["TERM"] = "dumb"  # The help of the command line has no colours.
+os.environ["TERM"] = "dumb"  # Typer prints its help without colours then.
 
 import typer
 import typer.main
@@ -37,21 +37,16 @@ project = "GraphNet Datasets"
 version = release = graphnet_datasets.__version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 default_role = "code"  # Docstrings quote names in single backticks.
-exclude_patterns = ["_build"]
-myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"
 autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
 suppress_warnings = ["ref.python"]  # Names are exported by several packages.
 autodoc_default_options = {"members": True}
-napoleon_google_docstring = True
 html_theme = "furo"
 html_title = "GraphNet Datasets"
 html_copy_source = False
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
-
 
 COPIES = {
     "index": "README.md",
@@ -61,7 +56,7 @@ COPIES = {
     "generated/examples/bisection": "examples/bisection/README.md",
     "generated/examples/compiler_package": "examples/compiler_package/README.md",
 }
-"""Files outside of this folder, by the page that shows them."""
+"""Files outside of this folder, by the page that contains them."""
 
 
 def setup(application: Any) -> None:
@@ -71,7 +66,7 @@ def setup(application: Any) -> None:
 
 
 def change_links(_application: Any, page: str, source: list[str]) -> None:
-    """Show a copied file on its page, and let links to copied files lead to their pages."""
+    """Insert the copied file of a page, and point links to copied files at their pages."""
     start = DOCS / page
     folder = start.parent
     if page in COPIES:
@@ -136,12 +131,8 @@ def describe_tables() -> str:
     """
     lines = ["# Columns of all tables", ""]
     for table in TABLES.values():
-        columns = describe_columns(table.schema, table.descriptions)
-        lines += [f"## `{table.name}`", ""]
-        lines += _table(
-            ("Column", "Type", "Meaning"),
-            ((f"`{name}`", kind, meaning) for name, kind, meaning in columns),
-        )
+        columns = ((f"`{name}`", *rest) for name, *rest in describe_columns(table))
+        lines += [f"## `{table.name}`", "", *_table(("Column", "Type", "Meaning"), columns)]
     return "\n".join(lines)
 
 

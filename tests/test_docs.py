@@ -101,3 +101,22 @@ def test_the_long_description_has_absolute_links() -> None:
     assert len(process.stdout) > len(readme) / 2
     inside = re.findall(r"\]\((?!https?:)([^)]+)\)", readme)
     assert [path for path in inside if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "docs", tmp_path]
+    subprocess.run(command, cwd=ROOT, check=True)
+    pages = {
+        "api/graphnet_datasets": (
+            "graphnet_datasets.load_dataset",
+            "graphnet_datasets.materialize",
+        ),
+        "columns": ("<h2>", "num_varied_recompilations"),
+        "operators": ("gelu",),
+        "command_line": ("graphnet run",),
+    }
+    for name, texts in pages.items():
+        html = (tmp_path / "generated" / f"{name}.html").read_text()
+        assert [text for text in texts if text not in html] == []

@@ -33,8 +33,7 @@ EXPECTED_FIELDS = pa.struct(
         ("verdict", pa.string()),
     ]
 )
-"""The expected verdict of one compiler with `options` (JSON) in one version. `num_variations` is
-the setting of that name: 0, or how many sizes and numbers the compiled graph is called with."""
+"""The expected verdict of one compiler with `options` in one version."""
 
 COMPILER_BUG_FIELDS = [
     ("bug_title", pa.string()),
@@ -45,11 +44,7 @@ COMPILER_BUG_FIELDS = [
     ("is_verified", pa.bool_()),
     ("expected", pa.list_(EXPECTED_FIELDS)),
 ]
-"""`bug_url` is the address of the public report, null where no report is known. `bug_compiler` is
-the compiler that the report is about and `bug_versions` are the versions that it names. `bug_note`
-describes the right result and the wrong one. `expected` holds a verdict for every compiler that was
-run on the graph. `is_verified` means that the bug occurs in the version of `bug_compiler` that
-`expected` names."""
+"""Columns of a bug in addition to those of a graph."""
 
 COMPILER_BUGS_SCHEMA = pa.schema(
     [*GRAPHS_SCHEMA, *(pa.field(name, kind) for name, kind in COMPILER_BUG_FIELDS)],

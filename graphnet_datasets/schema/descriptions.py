@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from .tables import Table
 
 DESCRIPTIONS = {
     "schema_version": "version of the format",
@@ -141,7 +145,7 @@ _VALUE = {
 
 SUBGRAPH_DESCRIPTIONS = {
     **DESCRIPTIONS,
-    "subgraph_hash": "hash that is equal for parts with the same signature and strides",
+    "subgraph_hash": "32 hexadecimal digits, equal for parts with the same signature and strides",
     "method": "how the part was found",
     "num_families": "number of families of graphs in which it occurs",
     "splits": "splits of these families",
@@ -166,7 +170,8 @@ COMPILER_BUG_DESCRIPTIONS = {
 
 KERNEL_DESCRIPTIONS = {
     "schema_version": "version of the format",
-    "kernel_id": "hash of the graph, the compiler, the device, the position and the source",
+    "kernel_id": "SHA-256 of the graph's hash, the compiler with version and options, the "
+    "device's name, the threads, the position and the source",
     "subgraph_hash": "`subgraph_hash` of the graph in `subgraphs`",
     "sample_id": "id of the graph",
     "framework": "torch or paddle",
@@ -211,19 +216,18 @@ TC_CACHE_DESCRIPTIONS = {
 }
 
 
-def describe_columns(
-    schema: pa.Schema, descriptions: Mapping[str, str]
-) -> Iterator[tuple[str, str, str]]:
+def describe_columns(table: Table) -> Iterator[tuple[str, str, str]]:
     """Yield the dotted name, type and description of each column, followed by nested columns.
 
     Raises:
         KeyError: a column has no description.
 
-    >>> list(describe_columns(pa.schema([("id", pa.string())]), DESCRIPTIONS))[0][:2]
+    >>> from graphnet_datasets.schema import TABLES
+    >>> next(describe_columns(TABLES["graphs"]))[:2]
     ('id', 'string')
     """
-    for field in schema:
-        yield from _describe(field.name, field.type, descriptions)
+    for field in table.schema:
+        yield from _describe(field.name, field.type, table.descriptions)
 
 
 def _describe(

@@ -33,13 +33,4 @@ KERNELS_SCHEMA = pa.schema(
     ],
     metadata=table_metadata("kernels"),
 )
-"""A row is one generated function as source code, which this library never runs.
-
-`subgraph_hash` is that of the table `subgraphs`. `options` (of the compiler) and `launch` (of the
-function) are JSON. `operators` are the targets of the sample's operators that the function
-computes, and `ops` their positions; if `ops` is null, they are the compiler's own names. `position`
-is the index among the `num_kernels` kernels of the graph, and `library_calls` are the graph's calls
-into libraries. `compile_time_s` and `latency_ms`, the median of timed calls, refer to the whole
-graph. `kernel_id` is the SHA-256 of the graph's hash, the compiler with version and options, the
-device's name, the threads, the position and the source.
-"""
+"""A row is one generated function as source code, which this library never runs."""

@@ -59,9 +59,9 @@ RUN_DESCRIPTIONS = {
     "baseline_preemptions": "how often the kernel took the processor away, for each call of the "
     "baseline",
     "candidate_preemptions": "likewise for the candidate",
-    "num_calm_pairs": "number of pairs without a preemption",
-    "is_noisy": "whether the interval is wider than the stated precision, or other processes used "
-    "the processors",
+    "num_calm_pairs": "number of pairs without a preemption; only these count if there are ten",
+    "is_noisy": "whether the interval is wider than 5 % (or the precision of the settings, if "
+    "larger), or other processes used the processors",
     "load": "load average during the timed calls",
     "other_cpu_share": "share of all processors that other processes used",
     "steal_share": "share of all processors that other virtual machines used",
@@ -75,7 +75,8 @@ RUN_DESCRIPTIONS = {
     "candidate_cpu_ms": "median processor time of the candidate's calls",
     "baseline_wall_ms": "median wall time of the baseline's calls, the device synchronized",
     "candidate_wall_ms": "median wall time of the candidate's calls",
-    "baseline_kernel_ms": "time in kernels per call of the baseline, by torch's profiler",
+    "baseline_kernel_ms": "time in kernels per call of the baseline, by torch's profiler; on a "
+    "CPU, in operators that torch dispatched at the top level, without fused code",
     "candidate_kernel_ms": "time in kernels per call of the candidate",
     "baseline_num_kernels": "kernels per call of the baseline; on a CPU, dispatched operators",
     "candidate_num_kernels": "kernels per call of the candidate",
@@ -114,14 +115,15 @@ RUN_DESCRIPTIONS = {
     "outputs.random_test": "test of distributions with the smallest p-value; `same stream` if the "
     "output agrees with eager's in each call",
     "outputs.p_value": "that p-value, corrected for the number of tests",
-    "wrong_elements": "first wrong element at t = -3, and the one with the largest error; null if "
-    "all outputs pass",
+    "wrong_elements": "first wrong element at t = -3, and the one with the largest error, in "
+    "the worst call of the worst output; null if all outputs pass",
     "wrong_elements.output": "position of the output",
     "wrong_elements.index": "position of the element",
     "wrong_elements.baseline": "element of eager's output",
     "wrong_elements.candidate": "element of the candidate's output",
     "wrong_elements.seed": "seed of the call's inputs",
-    "min_t": "largest `min_t` of the outputs: the run is right at t = `min_t` and above",
+    "min_t": "largest `min_t` of the outputs: the run is right at t = `min_t` and above; inf: "
+    "at no t; null: nothing was compared",
     "null_t": "smallest t at which trivial outputs would pass",
     "stale_t": "smallest t at which an answer stored from other inputs would pass",
     "eager_t": "smallest t at which eager agrees with the float64 oracle; null without one",
@@ -135,7 +137,8 @@ RUN_DESCRIPTIONS = {
     "judged.is_candidate_first": "order of the pair; null if the call was not timed",
     "judged.baseline_hash": "hash of the elements of eager's outputs",
     "judged.candidate_hash": "hash of the elements of the candidate's outputs",
-    "changed_state": "state of the process that the candidate changed outside of the graph",
+    "changed_state": "state of the process that the candidate changed outside of the graph, "
+    "such as the default dtype",
     "varied_calls": "calls at other sizes and numbers after compiling once; null if not requested",
     "varied_calls.kind": "difference from the first call: base, sizes or scalars",
     "varied_calls.sizes": "sizes by the name of their symbol, as JSON",

@@ -96,16 +96,7 @@ OUTPUT_FIELDS = pa.struct(
         ("p_value", pa.float64()),
     ]
 )
-"""One output compared: errors are against eager, rmse against the fp64 oracle (null without one),
-`mismatch_share` is the share of elements that are not bit-equal, `null_t` and `null_mean_t` the
-smallest t at which an all-zero and a constant-mean output pass (`null_mean_t` is null where all
-elements are equal: the mean reproduces them), `constant_t` the smallest t at which the output of
-the first call passes for the later calls, and `rms_oracle` the root mean square of the oracle's
-finite elements.
-`is_random` is true for an output that depends on random draws. `random_test` is then the name of
-the test with the smallest p-value, and `p_value` that p-value after correction for the number of
-tests. The name is "same stream", without a p-value, for an output that agrees with eager's in each
-call."""
+"""The comparison of one output with eager's and with the float64 oracle."""
 
 WRONG_FIELDS = pa.struct(
     [
@@ -116,8 +107,7 @@ WRONG_FIELDS = pa.struct(
         ("seed", pa.int64()),
     ]
 )
-"""One wrong element: the number of its output, its index there, both values as text, and the seed
-of the call's inputs, as in `JUDGED_FIELDS`."""
+"""One wrong element."""
 
 JUDGED_FIELDS = pa.struct(
     [
@@ -129,9 +119,8 @@ JUDGED_FIELDS = pa.struct(
     ]
 )
 """The judged outputs of one call. `make_inputs(sample, seed)` returns its inputs, in mode `fresh`
-unless the seed is that of the run. `start` selects the compared elements (null for all; see
-`frameworks.outputs.excerpt_of`). `is_candidate_first` is the order within the pair (null if not
-timed). The hashes are of the elements of both arms."""
+unless the seed is that of the run. `start` selects the compared elements as in
+`frameworks.outputs.excerpt_of`."""
 
 VARIED_FIELDS = pa.struct(
     [
@@ -146,10 +135,7 @@ VARIED_FIELDS = pa.struct(
         ("message", pa.string()),
     ]
 )
-"""One call after a single compilation. `kind` is "base", "sizes" or "scalars", the difference from
-the first call. `sizes` and `scalars` are JSON objects by name. `verdict` is one of
-`benchmark.varied_calls.VERDICTS`, `min_t` and `max_abs_error` compare with eager on the same
-inputs, and `stale_t` is the smallest t at which eager's answer to another of the calls passes."""
+"""One call after a single compilation. `verdict` is one of `benchmark.varied_calls.VERDICTS`."""
 
 DEVICE_STATE_FIELDS = pa.struct(
     [
@@ -274,54 +260,13 @@ RUNS_SCHEMA = pa.schema(
     ],
     metadata=table_metadata("runs"),
 )
-"""Columns of the `runs` table. `speedup` is exp of the centre (Hodges-Lehmann) of the interleaved
-pairs' log(baseline / candidate) and `speedup_low`, `speedup_high` its 95 % interval. `timed_in` is
-"pairs" if both arms were timed in one process, or "turns" if two processes took turns in blocks;
-`paired_speedup` is then the speedup of the pairs before them. `*_preemptions` counts how often the
-kernel took a processor away during each call. If there are at least ten pairs without preemption
-(`num_calm_pairs`), only they are evaluated. `load` is the load average while the pairs were timed;
-`other_cpu_share` and `steal_share` are the shares of all processors used by other processes and by
-other virtual machines. `is_noisy` is true if the interval is wider than the stated precision (5 %,
-or that of the settings if larger), or if others used the processors. `is_baseline_disturbed` is
-true if eager's time beside the candidate differs from its time alone (`baseline_alone_ms`).
+"""Columns of the `runs` table, which `run_descriptions` describes one by one.
 
-`min_t` is the largest `min_t` of the outputs (inf: correct at no tolerance), null if nothing was
-compared. `stale_t` is the smallest t at which an output stored from another set of inputs passes: a
-verdict at this t or above carries no information about the compiler. `eager_t` is the smallest t at
-which eager agrees with the fp64 oracle (null without an oracle): a verdict below it carries no
-information about the compiler. `undecidable_reason` explains in a sentence why the outputs allow no
-verdict; it is null if they do. `wrong_elements` are the first element that is wrong at t = -3 and
-the element with the largest error, in the worst call of the worst output; it is null if all outputs
-pass. `is_random` is true if an output depends on random draws (null in
-older records). `determinism_t` is the `min_t` of eager against itself, with equal seeds. `floor_ms`
-is a lower bound of the sample's time, from the device's peak rates. `compiler_options`,
-`environment` and `settings` are JSON. `sample_digest` is a hash of everything in the sample that
-affects a run, `dataset` the dataset that contains the sample, and `compiler_source` a hash of the
-compiler's source files (null for compilers of this library). `judged` lists the calls whose outputs
-were compared. `upstream_status`, `upstream_speedup`, `upstream_min_t` and `upstream_passing_t` are
-the results of upstream's own tools for one of their logs; the last lists the integers t at which
-they accept the sample.
-
-`changed_state` lists the parts of the process's state that the candidate changed outside the graph,
-such as the default dtype. The harness restores it after compilation. If timed calls change it, the
-run is repeated, and the state is restored after each call.
-`varied_calls` and the following columns are null unless the run varied sizes and numbers
-(`Settings.num_variations`). `varied_verdict` is the worst verdict of the calls, with its reason in
-`varied_message`. `num_varied_recompilations` counts compilations after the first call, and
-`recompiles_each_call` is true if each call with new sizes or numbers was compiled again.
-
-Clocks: `*_latency_ms` is measured with `clock` ("kernel": time stamps of the kernel around each
-call). `*_cpu_ms` and `*_wall_ms` are the medians of processor time and of wall time of the same
-calls, with the device synchronized. `*_kernel_ms` and `*_num_kernels` come from torch's profiler in
-a few additional calls: on a GPU they cover kernels, copies and fills; on a CPU the operators that
-torch dispatched at the top level, without code fused by a compiler. An arm is launch bound if the
-GPU is idle for more than half of the wall time. `launch_mode` is "stream", "cuda_graph" if both
-arms were captured and replayed, or null on a CPU. `break_even_calls` is the number of calls after
-which the time saved exceeds `compile_time_s`, null if it never does. `compile_cache` is one of
-`COMPILE_CACHES`, null in older records, whose caches were empty; `compile_time_s` is measured only
-with empty caches. `fallback_share` is the share of operators that the compiler left to eager, null
-if the compiler does not report it. `device_before` and `device_after` are the states of a GPU
-before and after the timed calls."""
+A verdict says nothing about a compiler at t >= `stale_t`, where an output stored from other inputs
+passes, nor below `eager_t`, where eager itself differs from the oracle. If there are at least ten
+pairs without preemption (`num_calm_pairs`), only they are evaluated. If timed calls change state
+outside the graph (`changed_state`), the run is repeated, and the state is restored after each call.
+"""
 
 LATER_COLUMNS = frozenset(
     {

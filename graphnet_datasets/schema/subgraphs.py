@@ -17,11 +17,8 @@ SUBGRAPH_FIELDS = [
     ("splits", pa.list_(pa.string())),
     ("has_statistics", pa.bool_()),
 ]
-"""Columns of a part in addition to those of a graph. `subgraph_hash`, 32 hexadecimal digits, is
-equal for parts with the same signature and strides. `method` is how the part was found.
-`num_families` counts the families of graphs in which it occurs, and `splits` are their splits.
-`has_statistics` is true if statistics or elements of all its input tensors are known. `family` is
-that of the first graph with the part."""
+"""Columns of a part in addition to those of a graph. `family` is that of the first graph with the
+part."""
 
 SUBGRAPHS_SCHEMA = pa.schema(
     [*GRAPHS_SCHEMA, *(pa.field(name, kind) for name, kind in SUBGRAPH_FIELDS)],

@@ -26,9 +26,4 @@ TC_CACHE_SCHEMA = pa.schema(
         pa.field("machine", pa.string(), nullable=False),
     ]
 )
-"""A row is one set of options for one definition at one size on one kind of machine.
-
-`key` is the SHA-256 of the columns from `definition` to `generator_version`, `row_id` that of the
-key and the options. `definition` is the SHA-256 of the canonical text, so that the table does not
-reveal the computation. `options` is JSON. Rows contain no code.
-"""
+"""A row is one set of options for one definition at one size on one kind of machine."""

@@ -10,17 +10,14 @@ from graphnet_datasets.schema.descriptions import describe_columns
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
 def test_every_column_is_described_and_nothing_else(table: Table) -> None:
-    meanings = {
-        name: meaning for name, _, meaning in describe_columns(table.schema, table.descriptions)
-    }
+    meanings = {name: meaning for name, _, meaning in describe_columns(table)}
     assert set(table.schema.names) <= meanings.keys()
     assert table.descriptions.keys() <= meanings.keys()
     assert all(meanings.values())
 
 
 def test_values_are_described_in_each_place() -> None:
-    table = TABLES["graphs"]
-    names = [name for name, _, _ in describe_columns(table.schema, table.descriptions)]
+    names = [name for name, _, _ in describe_columns(TABLES["graphs"])]
     for place in ("inputs", "ops.results"):
         for field in ("dtype", "shape", "symbolic_shape", "stride", "symbolic_stride"):
             assert f"{place}.{field}" in names
