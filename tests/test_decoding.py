@@ -247,7 +247,7 @@ READERS = {
     "compilers/sources.py": "source code of a compiler",
     "compilers/function_source.py": "files that it has written",
     "frameworks/builds.py": "files of an installed framework",
-    "conversion/dataflow_files.py": "files that it has written",
+    "conversion/dataflow.py": "files that it has written",
     "conversion/programs.py": "files that it has written",
     "hub/submit.py": "files that it has written",
     "report/page.py": "own templates and pictures",

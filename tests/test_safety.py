@@ -73,8 +73,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "__globals__": "looks up the constants that the caller's own function uses, and runs none",
     },
     "graphnet_datasets/conversion/programs.py": {
-        "spec_from_file_location": "loads the source that `print_source` wrote, to check it",
-        "exec_module": "runs that source, in a confined process",
+        "runpy": "runs the source that `print_source` wrote, in a confined process",
+        "run_path": "runs that source, to check it",
     },
     "graphnet_datasets/compilers/registry.py": {
         "import_module": "imports the compiler that the caller names as `module:attribute`",

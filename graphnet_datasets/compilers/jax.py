@@ -12,6 +12,7 @@ from torch._ops import OpOverloadPacket
 
 from .base import Compiler
 from .exporting import EXPORT_OPTIONS, check_count, export_flat, quiet_copies
+from .flat import FlatModule
 from .options import Option
 
 
@@ -31,7 +32,7 @@ class Jax(Compiler):
         if not is_installed:
             return is_installed, reason
         try:
-            import_torchax()
+            _import_torchax()
         except ModuleNotFoundError:
             return False, "`torchax` is not installed (pip install 'graphnet-datasets[jax]')"
         except (AttributeError, ImportError) as error:
@@ -65,12 +66,7 @@ class Jax(Compiler):
     ) -> Callable[..., Any]:
         """Compile for the sizes of these inputs and return a callable for inputs of these sizes."""
         jax: Any = importlib.import_module("jax")
-        torchax_export = import_torchax()
-        # By default JAX narrows 64-bit numbers to 32 bits.
-        jax.config.update("jax_enable_x64", True)
-        flat, program = export_flat(self.name, module, example_inputs, dynamic=False)
-        with quiet_copies():
-            weights, function = torchax_export.exported_program_to_jax(program)
+        flat, weights, function = export_jax(self.name, module, example_inputs)
         arguments = to_jax(flat.arguments(example_inputs))
         compiled = jax.jit(function).lower(weights, arguments).compile()
         check_count(self.name, flat, len(jax.tree_util.tree_leaves(compiled.out_info)))
@@ -91,13 +87,28 @@ def _sizes(inputs: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
+def export_jax(
+    name: str, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+) -> tuple[FlatModule, Any, Callable[..., Any]]:
+    """Return the flat module, its weights, and a JAX function of the weights and the inputs.
+
+    Errors call the caller `name`. Numbers keep 64 bits, unlike in JAX by default.
+    """
+    torchax_export = _import_torchax()
+    importlib.import_module("jax").config.update("jax_enable_x64", True)
+    flat, program = export_flat(name, module, example_inputs, dynamic=False)
+    with quiet_copies():
+        weights, function = torchax_export.exported_program_to_jax(program)
+    return flat, weights, function
+
+
 def to_jax(tensors: tuple[torch.Tensor, ...]) -> tuple[Any, ...]:
     """Return tensors as JAX arrays that share their memory."""
     jax_dlpack: Any = importlib.import_module("jax.dlpack")
     return tuple(jax_dlpack.from_dlpack(tensor.contiguous()) for tensor in tensors)
 
 
-def import_torchax() -> Any:
+def _import_torchax() -> Any:
     """Import torchax's translation of exported programs without changing torch's behaviour.
 
     For its own tensors, which are not used here, the import registers `jax` as torch's accelerator,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..errors import RunError, raises_only
 from ..isolation import Finished, Limits, PoolJob, Work, open_pool
 from ..paths import place_inside
 from ..storage.filters import Filters, as_filters
-from ..storage.mapping import write_job
+from ..storage.mapping import Count, ignore, write_job
 from ..storage.selection import require
 from ..terminal import counted
 from .formats import Format, find_format
@@ -89,11 +90,11 @@ def convert(
     dataset: str | os.PathLike[str] = "graphnet",
     jobs: int | None = None,
     limits: Limits = LIMITS,
-    on_progress: Callable[[int, int | None], None] | None = None,
+    on_progress: Count = ignore,
 ) -> ConversionReport:
     """Write samples in the format `to` (one of `FORMATS`) below the directory `out`.
 
-    Each sample is converted in a confined process of its own, where the written file is loaded
+    Each sample is converted in a separate confined process, where the written file is loaded
     again. A program is called with the sample's inputs, and its outputs must agree with eager's at
     t = -3. A data flow graph must have the nodes and edges of the sample. `samples`, `filters` and
     `dataset` select samples as in `run`. Files are named after the ids and appear when they are
@@ -120,18 +121,17 @@ def convert(
     chosen = require(samples, as_filters(filters), dataset=dataset)
     outcomes: dict[tuple[str, str], Converted] = {}
     place = Path(out)
-    with temporary_directory() as temporary:
-        pool = open_pool(Work("graphnet_datasets.conversion.worker", PHASES, limits), "local", jobs)
-        try:
-            for finished in pool.run(_jobs(chosen.stream(), form, Path(temporary))):
-                payload = finished.job.payload
-                Path(payload["row"]).unlink(missing_ok=True)
-                converted = _take(payload["id"], finished, form, place)
-                outcomes[payload["framework"], payload["id"]] = converted
-                if on_progress is not None:
-                    on_progress(len(outcomes), len(chosen))
-        finally:
-            pool.close()
+    work = Work("graphnet_datasets.conversion.worker", PHASES, limits)
+    with (
+        temporary_directory() as temporary,
+        contextlib.closing(open_pool(work, "local", jobs)) as pool,
+    ):
+        for finished in pool.run(_jobs(chosen.stream(), form, Path(temporary))):
+            payload = finished.job.payload
+            Path(payload["row"]).unlink(missing_ok=True)
+            converted = _take(payload["id"], finished, form, place)
+            outcomes[payload["framework"], payload["id"]] = converted
+            on_progress(len(outcomes), len(chosen))
     return ConversionReport(place, tuple(outcomes[name] for name in chosen.names))
 
 
@@ -153,6 +153,4 @@ def _take(sample_id: str, finished: Finished, form: Format, out: Path) -> Conver
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, finished.result)
     min_t = messages.get("min_t")
-    if isinstance(min_t, bool) or not isinstance(min_t, int | float):
-        min_t = None
-    return Converted(sample_id, form.name, path, min_t)
+    return Converted(sample_id, form.name, path, min_t if type(min_t) in (int, float) else None)

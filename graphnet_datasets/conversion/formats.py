@@ -15,7 +15,6 @@ class Format:
 
     name: str
     suffix: str
-    description: str
     modules: tuple[str, ...] = ("torch",)
     extra: str = "torch"
 
@@ -33,33 +32,13 @@ class Format:
 FORMATS = {
     item.name: item
     for item in (
-        Format("pt2", ".pt2", "An exported program of `torch.export`, with weights."),
-        Format(
-            *("onnx", ".onnx", "An ONNX model with weights."),
-            modules=("torch", "onnxscript", "onnxruntime"),
-            extra="convert",
-        ),
-        Format(
-            *("stablehlo", ".stablehlo", "StableHLO as serialized by `jax.export`, with weights."),
-            modules=("torch", "jax", "torchax", "flatbuffers"),
-            extra="convert",
-        ),
-        Format(
-            *("networkx", ".json", "The data flow graph as node-link JSON of networkx."),
-            modules=("networkx",),
-            extra="convert",
-        ),
-        Format(
-            *("pyg", ".pt", "The data flow graph as the dictionary of a PyTorch Geometric `Data`."),
-            modules=("torch", "torch_geometric"),
-            extra="convert",
-        ),
-        Format(
-            "kernelbench",
-            ".py",
-            "A KernelBench problem: `Model`, `get_inputs` and `get_init_inputs`.",
-        ),
-        Format("fx-text", ".py", "The source of a `torch.nn.Module` that takes all inputs."),
+        Format("pt2", ".pt2"),
+        Format("onnx", ".onnx", ("torch", "onnxscript", "onnxruntime"), "convert"),
+        Format("stablehlo", ".stablehlo", ("torch", "jax", "torchax", "flatbuffers"), "convert"),
+        Format("networkx", ".json", ("networkx",), "convert"),
+        Format("pyg", ".pt", ("torch", "torch_geometric"), "convert"),
+        Format("kernelbench", ".py"),
+        Format("fx-text", ".py"),
     )
 }
 """The formats by name."""

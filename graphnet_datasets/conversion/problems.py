@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -77,7 +76,7 @@ def _draw(sample: Sample, place: int) -> str:
     if item.role in ("symbol", "scalar"):
         return repr(array.item())
     dtype = item.value.dtype or "float32"
-    shape = tuple(int(size) for size in array.shape)
+    shape = array.shape
     numbers = decode(array, dtype)
     if dtype == "bool":
         share = float(numbers.mean()) if numbers.size else 0.5
@@ -99,7 +98,7 @@ def _moments(numbers: Any) -> tuple[float, float]:
     if not finite.size:
         return 0.0, 1.0
     mean, deviation = float(finite.mean()), float(finite.std())
-    if float(finite.min()) >= 0 and mean > 0 and not math.isclose(deviation, 0):
+    if float(finite.min()) >= 0 and mean > 0:
         # Variances and other positive elements must not become negative.
         deviation = min(deviation, mean / 6)
     return mean, deviation

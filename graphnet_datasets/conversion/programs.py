@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
+import runpy
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from ..analysis.randomness import is_random
-from ..compilers.exporting import check_dtypes, export_flat, quiet_copies
+from ..benchmark.judging.correctness import Output, find_mismatch
+from ..compilers.exporting import COMPLEX, check_dtypes, export_flat, quiet_copies
 from ..errors import ConversionError, GraphNetError
 from ..frameworks import make_inputs, materialize, print_source
 from ..frameworks.runtime import Runtime, make_runtime
@@ -56,13 +57,13 @@ class Workload:
         """Return copies of the inputs."""
         return {name: self.runtime.clone(value) for name, value in self.inputs.items()}
 
-    def outputs_of(self, call: Call) -> list[tuple[str, tuple[int, ...], Any]]:
-        """Return dtype, shape and elements of each output tensor of a callable."""
+    def outputs_of(self, call: Call) -> list[Output]:
+        """Return the output tensors of a callable."""
         self.runtime.seed(0)
         with torch.no_grad():
             results = call(**self.arguments())
         return [
-            (dtype, tuple(shape), np.frombuffer(bytes(elements), STORAGE[dtype]))
+            Output(dtype, np.frombuffer(elements, STORAGE[dtype]).reshape(shape))
             for dtype, shape, elements in self.runtime.excerpt(results, None)
         ]
 
@@ -75,23 +76,16 @@ class Workload:
             ConversionError: the outputs differ at `WRONG_T`.
         """
         actual = self.outputs_of(call)
-        kinds, expected_kinds = (
-            [output[:2] for output in outputs] for outputs in (actual, self.expected)
-        )
-        if kinds != expected_kinds:
+        _, mismatch = find_mismatch(self.expected, actual)
+        if mismatch:
             raise ConversionError(
-                f"The converted graph returns {_describe(kinds)}, but eager returns "
-                f"{_describe(expected_kinds)}."
+                f"The outputs of the converted graph differ from eager's. {mismatch}"
             )
         if is_random(self.sample):
             return None
         t = max(
-            (
-                min_t(ours, theirs, dtype)
-                for (dtype, _, ours), (_, _, theirs) in zip(actual, self.expected, strict=True)
-                if ours.size
-            ),
-            default=float("-inf"),
+            min_t(ours.elements, theirs.elements, theirs.dtype)
+            for ours, theirs in zip(actual, self.expected, strict=True)
         )
         if t > WRONG_T:
             raise ConversionError(
@@ -113,7 +107,6 @@ def write_pt2(workload: Workload, path: Path) -> float | None:
 
 def write_onnx(workload: Workload, path: Path) -> float | None:
     """Write an ONNX model and run it with ONNX Runtime."""
-    from ..compilers.exporting import COMPLEX
     from ..compilers.onnxruntime import bind_session, save_onnx
 
     onnxruntime: Any = importlib.import_module("onnxruntime")
@@ -126,16 +119,12 @@ def write_onnx(workload: Workload, path: Path) -> float | None:
 
 def write_stablehlo(workload: Workload, path: Path) -> float | None:
     """Write StableHLO as serialized by `jax.export`, and call it after loading."""
-    from ..compilers.jax import import_torchax, to_jax
+    from ..compilers.jax import export_jax, to_jax
 
     jax: Any = importlib.import_module("jax")
     jax_export: Any = importlib.import_module("jax.export")
-    torchax_export = import_torchax()
     logging.getLogger("jax").setLevel(logging.ERROR)
-    jax.config.update("jax_enable_x64", True)  # JAX narrows 64-bit numbers otherwise
-    flat, program = export_flat("stablehlo", workload.module, workload.arguments(), dynamic=False)
-    with quiet_copies():
-        weights, function = torchax_export.exported_program_to_jax(program)
+    flat, weights, function = export_jax("stablehlo", workload.module, workload.arguments())
     arguments = to_jax(flat.arguments(workload.arguments()))
     exported = jax_export.export(jax.jit(lambda *tensors: function(weights, tensors)))(*arguments)
     path.write_bytes(exported.serialize())
@@ -151,16 +140,15 @@ def write_stablehlo(workload: Workload, path: Path) -> float | None:
 def write_source(workload: Workload, path: Path) -> float | None:
     """Write the source of a module that takes all inputs, and call the module of that file."""
     path.write_text(print_source(workload.sample))
-    return workload.compare(_load(path).GraphModule())
+    return workload.compare(_run(path)["GraphModule"]())
 
 
 def write_problem(workload: Workload, path: Path) -> float | None:
     """Write a KernelBench problem, and call its model with the sample's weights and inputs."""
     path.write_text(print_problem(workload.sample))
-    problem = _load(path)
-    own = problem.Model(*problem.get_init_inputs())
-    own(*problem.get_inputs())
-    model = problem.Model(*problem.get_init_inputs())
+    problem = _run(path)
+    problem["Model"](*problem["get_init_inputs"]())(*problem["get_inputs"]())
+    model = problem["Model"](*problem["get_init_inputs"]())
     weights = workload.runtime.tensors_of(workload.module)
     for name, tensor in workload.runtime.tensors_of(model).items():
         tensor.copy_(weights[name])
@@ -206,17 +194,6 @@ def write_program(sample: Sample, name: str, path: Path) -> float | None:
         raise ConversionError(f"{type(error).__name__}: {first[:300]}") from error
 
 
-def _load(path: Path) -> Any:
-    """Import a generated file, whose text comes from the closed table of operators."""
-    spec = importlib.util.spec_from_file_location("graphnet_datasets_converted", path)
-    assert spec is not None  # noqa: S101 - for the type checker
-    assert spec.loader is not None  # noqa: S101
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _describe(kinds: list[tuple[str, tuple[int, ...]]]) -> str:
-    shown = [f"{dtype}{list(shape)}" for dtype, shape in kinds[:4]]
-    more = f" and {len(kinds) - 4} more" if len(kinds) > 4 else ""
-    return (", ".join(shown) or "no tensors") + more
+def _run(path: Path) -> dict[str, Any]:
+    """Return the names that a generated file defines; its text contains only known operators."""
+    return runpy.run_path(str(path))

@@ -12,7 +12,7 @@ from ..inputs import prepare_blocks
 from ..isolation import RESULT_FILE, Reporter
 from ..sample import Sample
 from ..storage.mapping import read_job
-from .dataflow_files import WRITERS
+from .dataflow import WRITERS
 from .formats import find_format
 
 PHASES = ("convert",)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +37,6 @@ def write(sample: Any, name: str, folder: Path) -> tuple[Path, float | None]:
     return path, write_program(sample, name, path)
 
 
-def load(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("converted", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("sample", [LINEAR, RUNNING_STATISTICS, INTEGERS, IN_PLACE])
 @pytest.mark.parametrize("name", ["fx-text", "kernelbench"])
 def test_source_computes_what_eager_computes(sample: Any, name: str, tmp_path: Path) -> None:
@@ -64,12 +55,12 @@ def test_random_outputs_are_compared_by_shape(tmp_path: Path) -> None:
 
 def test_a_kernelbench_problem_has_a_model_with_weights_and_inputs(tmp_path: Path) -> None:
     path, _ = write(LINEAR, "kernelbench", tmp_path)
-    problem = load(path)
-    model = problem.Model(*problem.get_init_inputs())
+    problem = runpy.run_path(str(path))
+    model = problem["Model"](*problem["get_init_inputs"]())
     assert {name: tuple(weight.shape) for name, weight in model.named_parameters()} == {
         "parameter_0": (8, 16)
     }
-    (inputs,) = problem.get_inputs()
+    (inputs,) = problem["get_inputs"]()
     assert model(inputs).shape == (4, 8)
 
 
@@ -102,11 +93,8 @@ def test_a_program_whose_outputs_differ_is_refused() -> None:
     workload = Workload(LINEAR)
     with pytest.raises(ConversionError, match=r"differ from eager's: they pass from t = .* on"):
         workload.compare(lambda **inputs: 1.5 * workload.module(**inputs))
-    with pytest.raises(ConversionError) as raised:
+    with pytest.raises(ConversionError, match=r"Output 0 has dtype float64 where .* float32"):
         workload.compare(lambda **inputs: workload.module(**inputs).double())
-    assert str(raised.value) == (
-        "The converted graph returns float64[4, 8], but eager returns float32[4, 8]."
-    )
 
 
 def test_each_sample_has_a_file_or_a_reason(tmp_path: Path) -> None:
@@ -123,7 +111,7 @@ def test_each_sample_has_a_file_or_a_reason(tmp_path: Path) -> None:
     assert right.path == tmp_path / "out" / "test" / "linear.py"
     assert right.min_t == -99
     assert right.status == "bit-equal"
-    assert load(right.path).GraphModule
+    assert "GraphModule" in runpy.run_path(str(right.path))
     assert huge.path is None
     assert huge.status == "failed"
     assert "memory" in huge.reason
@@ -140,7 +128,7 @@ def test_an_unknown_format_and_a_missing_package_are_refused(tmp_path: Path) -> 
     with pytest.raises(RunError, match=r"There is no format `onx`\. Did you mean `onnx`\?"):
         convert(LINEAR, "onx", tmp_path)
     with pytest.raises(MissingExtraError) as raised:
-        Format("mine", ".mine", "", ("no_such_package",), "convert").check_installed()
+        Format("mine", ".mine", ("no_such_package",), "convert").check_installed()
     assert str(raised.value) == (
         "Converting to `mine` needs the package `no_such_package`, which is not installed. "
         "Install it with `pip install 'graphnet-datasets[convert]'`."

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.conversion import dataflow_files
-from graphnet_datasets.conversion.dataflow import make_edges, make_nodes
+from graphnet_datasets.conversion.dataflow import (
+    make_edges,
+    make_nodes,
+    write_networkx,
+    write_pyg,
+)
 from graphnet_datasets.errors import ConversionError
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
 from graphnet_datasets.sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
@@ -72,7 +76,7 @@ def test_each_use_is_an_edge() -> None:
 def test_a_loaded_networkx_graph_has_all_nodes_and_edges(tmp_path: Path) -> None:
     networkx = pytest.importorskip("networkx")
     path = tmp_path / "graph.json"
-    dataflow_files.write_networkx(SAMPLE, path)
+    write_networkx(SAMPLE, path)
     graph = networkx.node_link_graph(json.loads(path.read_text()), edges="links")
     assert graph.graph == {"id": "test/arguments", "framework": "torch", "task": "other"}
     assert list(graph.edges(keys=True)) == sorted(make_edges(SAMPLE))
@@ -92,7 +96,7 @@ def test_a_graph_that_loads_differently_is_refused(
 
     monkeypatch.setattr(networkx, "node_link_graph", drop_an_edge)
     with pytest.raises(ConversionError, match="The loaded graph differs from the sample"):
-        dataflow_files.write_networkx(SAMPLE, tmp_path / "graph.json")
+        write_networkx(SAMPLE, tmp_path / "graph.json")
 
 
 @pytest.mark.torch
@@ -101,7 +105,7 @@ def test_a_loaded_pyg_graph_has_all_nodes_and_edges(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     data = pytest.importorskip("torch_geometric.data")
     path = tmp_path / "graph.pt"
-    dataflow_files.write_pyg(SAMPLE, path)
+    write_pyg(SAMPLE, path)
     graph = data.Data.from_dict(torch.load(path, weights_only=True))
     assert graph.num_nodes == 7
     assert [graph.targets[place] for place in graph.op.tolist()][2:] == [
