@@ -94,8 +94,7 @@ class CheckResult:
         lines = [f"{self.sample_id}  {self.candidate}  {self.verdict}"]
         lines += [f"  {_describe_call(call)}" for call in self.workloads]
         if self.outcome in (Outcome.FAILED, Outcome.WRONG) and self.record["error_message"]:
-            message = self.record["error_message"].splitlines()
-            message = [line for line in message if not _OWN_LINE.match(line)]
+            message, _ = _split_message(self.record)
             if len(message) > 1 or message[0] not in lines[0]:
                 lines += [f"  {line}" for line in message[:MAX_MESSAGE_LINES]]
         lines += self.own_lines
@@ -199,10 +198,8 @@ def reference_of_candidate(candidate: str | os.PathLike[str] | Callable[..., Any
 
 def describe_check(record: Mapping[str, Any]) -> CheckResult:
     """Return the verdict that a run record of a candidate contains."""
-    message = record["error_message"] or ""
-    own_lines = tuple(line for line in message.splitlines() if _OWN_LINE.match(line))
-    first_lines = [line for line in message.splitlines() if not _OWN_LINE.match(line)]
-    outcome, verdict = describe_run({**record, "error_message": "\n".join(first_lines)})
+    message, own_lines = _split_message(record)
+    outcome, verdict = describe_run({**record, "error_message": "\n".join(message)})
     cheat = CHEATS.get(record["reason"] or "", "")
     if not cheat and first_of(IMPOSSIBLE, record):
         cheat = "a time that the work cannot take"
@@ -213,9 +210,16 @@ def describe_check(record: Mapping[str, Any]) -> CheckResult:
         outcome=outcome,
         verdict=verdict,
         cheat=cheat,
-        own_lines=own_lines,
+        own_lines=tuple(own_lines),
         record={**record, "changed_state": record["changed_state"] or []},
     )
+
+
+def _split_message(record: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the lines of an error's message, and those that quote the candidate's source."""
+    lines = (record["error_message"] or "").splitlines()
+    own_lines = [line for line in lines if _OWN_LINE.match(line)]
+    return [line for line in lines if line not in own_lines], own_lines
 
 
 def _describe_call(call: Mapping[str, Any]) -> str:
@@ -226,7 +230,7 @@ def _describe_call(call: Mapping[str, Any]) -> str:
 
 
 def _describe_element(element: Mapping[str, Any]) -> str:
-    index = f" [{', '.join(map(str, element['index']))}]" if element["index"] else ""
+    index = f" {element['index']}" if element["index"] else ""
     return (
         f"First wrong element: output {element['output']}{index} is {element['candidate']}, "
         f"expected {element['baseline']} (inputs of seed {element['seed']})."

@@ -19,7 +19,7 @@ app = typer.Typer()
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CheckOptions(MeasurementOptions):
-    """The options of `graphnet run`, with other sizes on by default."""
+    """The options of `graphnet run`; other sizes are tried by default."""
 
     title: ClassVar[str] = "Measurement"
 
@@ -49,7 +49,7 @@ def check_candidate(
     ],
     *,
     out: Annotated[
-        Path | None, typer.Option(help="Directory of the record. Default: it is not kept.")
+        Path | None, typer.Option(help="Directory of the record. Default: it is not stored.")
     ] = None,
     dataset: Annotated[str, typer.Option(help="Where the id is looked up.")] = "graphnet",
     device: Annotated[str, typer.Option(help="cpu, cuda (the first GPU) or cuda:N.")] = "cpu",

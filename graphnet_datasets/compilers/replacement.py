@@ -51,13 +51,13 @@ def find_candidate_name(path: Path) -> str:
         text = read_text(path)
     except OSError as error:
         raise CandidateError(
-            f"The candidate `{path}` cannot be read: {error.strerror}. Give the path of a Python "
-            "file that defines a function or a `torch.nn.Module`."
+            f"The candidate `{path}` cannot be read: {error.strerror}. Pass a Python file that "
+            "defines a function or a `torch.nn.Module`."
         ) from error
     if "\0" in text:
         raise CandidateError(
-            f"The candidate `{path}` contains null bytes. Name a Python file with a function or a "
-            "`torch.nn.Module`."
+            f"The candidate `{path}` contains null bytes. Pass a Python file that defines a "
+            "function or a `torch.nn.Module`."
         )
     try:
         tree = ast.parse(text, str(path))
@@ -68,7 +68,10 @@ def find_candidate_name(path: Path) -> str:
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         and not node.name.startswith("_")
-        and not any(ast.unparse(mark).partition("(")[0].endswith("jit") for mark in _marks(node))
+        and not any(
+            ast.unparse(decorator).partition("(")[0].endswith("jit")
+            for decorator in node.decorator_list
+        )
     ]
     chosen = [name for name in USUAL_NAMES if name in names] if len(names) > 1 else names
     if len(chosen) == 1:
@@ -161,8 +164,8 @@ def bind(target: Any, name: str, graph_inputs: Mapping[str, Any]) -> Callable[..
             target.eval()
     if not callable(target):
         raise CandidateError(
-            f"The candidate `{name}` is a {type(target).__name__}, but it must be a function or a "
-            "`torch.nn.Module`."
+            f"The candidate `{name}` has the type `{type(target).__name__}`, but it must be a "
+            "function or a `torch.nn.Module`."
         )
     by_name, names = _names_of_call(getattr(target, "forward", target), name, tuple(remaining))
     weights = {key: remaining[key] for key in names if remaining[key] is not None}
@@ -198,10 +201,6 @@ def note_own_lines(error: BaseException, reference: str) -> None:
         )
 
 
-def _marks(node: ast.FunctionDef | ast.ClassDef) -> Sequence[ast.expr]:
-    return node.decorator_list if isinstance(node, ast.FunctionDef) else ()
-
-
 def _constructor_names(target: type, name: str, weights: Mapping[str, Any]) -> list[str]:
     """Return the weights that the constructor of a candidate takes."""
     parameters = [
@@ -211,10 +210,10 @@ def _constructor_names(target: type, name: str, weights: Mapping[str, Any]) -> l
     ]
     for parameter in parameters:
         if parameter.name not in weights and parameter.default is parameter.empty:
+            listed = f"The weights are {_listed(weights)}" if weights else "It has no weights"
             raise CandidateError(
                 f"The constructor of `{name}` requires `{parameter.name}`, which is not a weight "
-                f"of the graph.{did_you_mean(parameter.name, weights)} The weights are "
-                f"{_listed(weights)}."
+                f"of the graph.{did_you_mean(parameter.name, weights)} {listed}."
             )
     return [parameter.name for parameter in parameters if parameter.name in weights]
 
@@ -254,4 +253,4 @@ def _names_of_call(
 def _listed(names: Mapping[str, Any] | Sequence[str]) -> str:
     shown = [f"`{name}`" for name in names]
     more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
-    return (", ".join(shown[:12]) or "none") + more
+    return ", ".join(shown[:12]) + more

@@ -1,4 +1,4 @@
-"""A table of the costs of samples: sizes of graphs and median latencies, with columns per arm."""
+"""Tables of the costs of samples: sizes of graphs and median latencies, with columns per arm."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pyarrow as pa
 from ..errors import ScoreError, raises_only
 from ..schema import Status
 from .run_sets import as_table, split_arms
+from .summary_text import CONTROLS
 
 SIZE_COLUMNS = ("num_params", "flops", "bytes_moved", "peak_memory_bytes")
 """Columns of the `graphs` table that are added for given samples; see its schema."""
 _KEY = ("sample_id", "device", "num_threads")
-_CONTROLS = ("eager", "paddle-eager")
+_EAGER_COLUMNS = (*_KEY, "baseline_latency_ms", "baseline_peak_memory_bytes")
 
 
 @raises_only(ScoreError)
@@ -50,22 +51,19 @@ def costs(runs: Any, samples: Iterable[Mapping[str, Any]] | None = None) -> pa.T
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     names = ["eager_ms", "eager_memory_bytes"]
     for key, records in _grouped(table.select(_EAGER_COLUMNS).to_pylist()).items():
+        memory_bytes = max(record["baseline_peak_memory_bytes"] or 0 for record in records)
         rows[key] = dict(zip(_KEY, key, strict=True)) | {
-            "eager_ms": _median(map(_median_of("baseline_latency_ms"), records)),
-            "eager_memory_bytes": max(
-                (record["baseline_peak_memory_bytes"] or 0 for record in records), default=0
-            )
-            or None,
+            "eager_ms": _median(_median(record["baseline_latency_ms"]) for record in records),
+            "eager_memory_bytes": memory_bytes or None,
         }
     for arm, records_of_arm in _arms(table).items():
         names += [f"{arm}_ms", f"{arm}_speedup", f"{arm}_compile_s"]
         for key, records in _grouped(records_of_arm.to_pylist()).items():
-            finished = [record for record in records if record["status"] == Status.OK]
-            latencies = map(_median_of("candidate_latency_ms"), finished)
+            timed = [record for record in records if record["status"] == Status.OK]
             rows[key] |= {
-                f"{arm}_ms": _median(latencies),
-                f"{arm}_speedup": _median(record["speedup"] for record in finished),
-                f"{arm}_compile_s": _median(record["compile_time_s"] for record in finished),
+                f"{arm}_ms": _median(_median(record["candidate_latency_ms"]) for record in timed),
+                f"{arm}_speedup": _median(record["speedup"] for record in timed),
+                f"{arm}_compile_s": _median(record["compile_time_s"] for record in timed),
             }
     columns = [*_KEY, *names]
     if samples is not None:
@@ -75,11 +73,8 @@ def costs(runs: Any, samples: Iterable[Mapping[str, Any]] | None = None) -> pa.T
     return pa.table({name: pa.array(column, _type_of(name)) for name, column in values.items()})
 
 
-_EAGER_COLUMNS = (*_KEY, "baseline_latency_ms", "baseline_peak_memory_bytes")
-
-
 def _arms(table: pa.Table) -> dict[str, pa.Table]:
-    """Return the records by arm, without device in their names and without eager itself."""
+    """Return the records by arm, with the same name on all devices, and without eager."""
     unplaced = table
     for name in ("device", "num_threads"):
         place = table.column_names.index(name)
@@ -89,7 +84,7 @@ def _arms(table: pa.Table) -> dict[str, pa.Table]:
     return {
         name: table.take(arm["row"])
         for name, arm in split_arms(numbered).items()
-        if name.partition(" (")[0] not in _CONTROLS
+        if name.partition(" (")[0] not in CONTROLS
     }
 
 
@@ -114,12 +109,8 @@ def _of_samples(
     return chosen
 
 
-def _median_of(name: str) -> Any:
-    return lambda record: _median(record[name] or ())
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    numbers = [value for value in values if value is not None]
+def _median(values: Iterable[float | None] | None) -> float | None:
+    numbers = [value for value in values or () if value is not None]
     return statistics.median(numbers) if numbers else None
 
 

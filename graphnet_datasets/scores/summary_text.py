@@ -27,8 +27,7 @@ MAX_NAME = 28
 CONTROLS = ("eager", "paddle-eager")
 MAX_FAMILIES_NEEDED = 10_000
 MIN_HEADLINE_FAMILIES = 100
-"""Minimum number of families of an arm in a headline; fewer describe a few models, not compilers.
-"""
+"""Minimum number of families of an arm in a headline; fewer describe models, not a compiler."""
 MAX_IN_HEADLINE = 5
 MAX_PAIRS = 6
 """Maximum number of pairs of arms named in a sentence."""
@@ -119,7 +118,12 @@ def headline(summaries: Sequence[Summary], machine: str) -> str:
     'AMD EPYC, 2 CPUs: no headline, since no compiler ran on 100 families.'
     """
     arms = [summary for summary in summaries if summary.compiler not in CONTROLS]
-    eligible = [summary for summary in arms if _has_headline(summary)]
+    eligible = [
+        summary
+        for summary in arms
+        if summary.s_family.value is not None
+        and summary.s_family.num_families >= MIN_HEADLINE_FAMILIES
+    ]
     eligible.sort(key=lambda summary: -(summary.s_family.value or 0.0))
     if not eligible:
         most = max((summary.s_family.num_families for summary in arms), default=0)
@@ -139,13 +143,6 @@ def headline(summaries: Sequence[Summary], machine: str) -> str:
     return printable_line(
         f"{machine}: S({TOLERANCE}) where each family counts once (1 is eager): "
         f"{'; '.join(listed)}."
-    )
-
-
-def _has_headline(summary: Summary) -> bool:
-    return (
-        summary.s_family.value is not None
-        and summary.s_family.num_families >= MIN_HEADLINE_FAMILIES
     )
 
 
@@ -327,7 +324,7 @@ def _place_of_error(record: Mapping[str, Any], output: int) -> str:
     elements = record.get("wrong_elements") or []
     if not elements or elements[-1]["output"] != output or not elements[-1]["index"]:
         return ""
-    return f" at [{', '.join(map(str, elements[-1]['index']))}]"
+    return f" at {elements[-1]['index']}"
 
 
 def _min_t(output: Mapping[str, Any]) -> float:

@@ -124,7 +124,8 @@ def test_inputs_are_passed_in_order_or_by_name(target: Any, expected: Any) -> No
         ),
         (
             7,
-            "The candidate `mine` is a int, but it must be a function or a `torch.nn.Module`.",
+            "The candidate `mine` has the type `int`, but it must be a function or a "
+            "`torch.nn.Module`.",
         ),
     ],
 )

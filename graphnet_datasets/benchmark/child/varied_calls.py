@@ -85,9 +85,9 @@ def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> Non
     sample = read_sample(directory)
     reporter.enter("baseline")
     count = job.settings.num_variations - 1
-    is_whole = is_replacement(job.compiler)  # it takes exactly the inputs of the sample
-    tried = () if is_whole else tuple(find_literals(sample))[:MAX_LITERALS]
-    called = sample if is_whole else as_called(sample, tried)
+    literals = () if is_replacement(job.compiler) else find_literals(sample)
+    tried = tuple(literals)[:MAX_LITERALS]
+    called = _called(job, sample, tried)
     explorer = _Explorer(_load(job, directory, called), sample.hints)
     sizes = explorer.find_sizes(sample, count)
     own, lifted = _split_scalars(called, len(tried))
@@ -96,7 +96,7 @@ def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> Non
     del explorer
 
     literals = tuple(literal for literal, name in zip(tried, lifted, strict=True) if name in values)
-    called = sample if is_whole else as_called(sample, literals)
+    called = _called(job, sample, literals)
     changing = {name: values[name] for name in own if name in values}
     for name, old_name in zip(
         _split_scalars(called, len(literals))[1],
@@ -132,9 +132,7 @@ def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> Non
 def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     """Compile once, make the calls of the plan and hand over the outputs of each."""
     plan = VaryingPlan.from_json(job.varying or {})
-    sample = read_sample(directory)
-    called = sample if is_replacement(job.compiler) else as_called(sample, plan.literals)
-    workload = _load(job, directory, called)
+    workload = _load(job, directory, _called(job, read_sample(directory), plan.literals))
     runtime = workload.runtime
     indices = [workload.add(call) for call in plan.calls]
     reporter.enter("baseline")
@@ -327,6 +325,11 @@ class _Frozen:
             "device": self._job.device,
             "weights": settings.weights,
         }
+
+
+def _called(job: WorkerJob, sample: Sample, literals: Sequence[float | int]) -> Sample:
+    """Return the graph that candidates replace or compile, the latter with literals as inputs."""
+    return sample if is_replacement(job.compiler) else as_called(sample, literals)
 
 
 def _load(job: WorkerJob, directory: Path, sample: Sample) -> VaryingWorkload:

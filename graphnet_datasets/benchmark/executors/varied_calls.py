@@ -30,7 +30,8 @@ def vary_calls(
 ) -> EagerVaried:
     """Compile once more, call with other sizes and numbers, and judge each call.
 
-    Returns eager's results, which are the same for all candidates of a sample.
+    Returns eager's results, which are the same for all compilers of a sample, and for all of its
+    replacements.
     """
     if eager is None:
         worker_job = dataclasses.replace(

@@ -204,8 +204,7 @@ def rows_to_table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
             odd = ", ".join(f"`{name}`" for name in sorted(names ^ row.keys()))
             raise SchemaError(
                 f"A run record does not match the columns of the `runs` table: {odd} missing or "
-                "unknown. "
-                "Start from `schema.empty_run()`."
+                "unknown. Start from `schema.empty_run()`."
             )
     try:
         return pa.Table.from_pylist(rows, schema=RUNS_SCHEMA)

@@ -73,8 +73,7 @@ def capture(
     if versions != [parameter.inplace_version for parameter in graph.parameters]:
         raise CaptureError(
             f"`{settings.name}` writes to a parameter during its call, which a sample cannot "
-            "represent. "
-            "Write to a buffer, or to a copy of the parameter."
+            "represent. Write to a buffer, or to a copy of the parameter."
         )
     check_capture(sample, graph.values, tensor_leaves(outputs), before)
     return outputs, with_symbolic_results(sample) if symbols else sample

@@ -26,8 +26,7 @@ def refuse_nested(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
             raise CaptureError(
                 f"`{name}` takes a nested tensor (`{path}`, layout {layout}); samples support "
                 "only dense tensors. Pass a padded tensor (`x.to_padded_tensor(0.0)`) and a "
-                "mask "
-                "of its valid elements."
+                "mask of its valid elements."
             )
 
 

@@ -96,8 +96,9 @@ class _LimitRecurrence(TorchFunctionMode):
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        is_overload = isinstance(function, torch._ops.OpOverload)
-        name = f"torch.ops.{function}" if is_overload else f"torch.{_name_of(function)}"
+        name = f"torch.{getattr(function, '__name__', '')}"
+        if isinstance(function, torch._ops.OpOverload):
+            name = f"torch.ops.{function}"
         if kind_of(name) is not None:
             layer = read_call(name, args, kwargs)
             steps = layer.steps * layer.num_layers * (1 + layer.bidirectional)
@@ -108,10 +109,6 @@ class _LimitRecurrence(TorchFunctionMode):
                     "sequence shorter with `at_smaller_sizes`."
                 )
         return function(*args, **kwargs)
-
-
-def _name_of(function: Any) -> str:
-    return getattr(function, "__name__", "")
 
 
 def _without_checks(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
