@@ -45,7 +45,7 @@ def find_candidate_name(path: Path) -> str:
     one of `USUAL_NAMES` is chosen.
 
     Raises:
-        CandidateError: The file cannot be read, or none or several names remain.
+        CandidateError: The file cannot be read, or the number of remaining names is not one.
     """
     try:
         text = read_text(path)
