@@ -24,8 +24,8 @@ add(
 add(
     "floor-divide-float", "floor_divide is off by one", "microsoft/onnxscript/issues/989",
     "onnxscript of 2023-08",
-    "The floor of 1 / 0.1 in float32 is 9, since 0.1 is a little more than a tenth. The exported "
-    "model rounds the quotient to 10 first.",
+    "The floor of 1 / 0.1 in float32 is 9, since 0.1 is slightly more than a tenth. The exported "
+    "model first rounds the quotient to 10.",
     lambda x, y: torch.div(x, y, rounding_mode="floor"),
     [1.0, 0.3, -0.3, 7.0, -7.0], [0.1, 0.1, 0.1, -2.0, 2.0],
 )  # fmt: skip
@@ -37,23 +37,23 @@ add(
     np.array(WINDOWS, np.float32).reshape(1, 1, 4, 4),
 )  # fmt: skip
 add(
-    "reduce-max-nan", "Maximum of three NaN and a number is the number",
+    "reduce-max-nan", "The maximum of three NaNs and a number is the number",
     "microsoft/onnxruntime/issues/10514", "1.10.0",
-    "The maximum is NaN. ONNX Runtime returned the number where three NaN come before it.",
+    "The maximum is NaN. ONNX Runtime returned the number if three NaNs precede it.",
     lambda x: torch.amax(x, 0), [NAN, NAN, NAN, 42.0],
 )  # fmt: skip
 add(
     "max-pool-ceil", "Max pooling with ceil_mode returns large numbers",
     "microsoft/onnxruntime/issues/16350", "1.14.2",
-    "Windows that reach over the edge ignore the padding. ONNX Runtime returned large numbers "
+    "Windows that extend beyond the edge ignore the padding. ONNX Runtime returned large numbers "
     "there.",
     lambda x: functional.max_pool2d(x, 3, 2, ceil_mode=True), normals(1, 2, 6, 6, seed=1),
 )  # fmt: skip
 add(
-    "avg-pool-ceil", "avg_pool2d with ceil_mode counts what lies outside",
+    "avg-pool-ceil", "avg_pool2d with ceil_mode counts elements outside the input",
     "microsoft/onnxscript/pull/754", "ONNX Runtime of 2023-05",
-    "Windows that reach over the edge are divided by their part inside. ONNX Runtime divided by "
-    "the size of the whole window.",
+    "The sum of a window that extends beyond the edge is divided by the size of its part inside. "
+    "ONNX Runtime divided by the size of the whole window.",
     lambda x: functional.avg_pool2d(x, 3, 2, ceil_mode=True),
     np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4),
 )  # fmt: skip
@@ -66,13 +66,15 @@ add(
 add(
     "fmod-promotion", "fmod of integers and a float is not promoted",
     "pytorch/pytorch/issues/48739", "torch of 2020-12",
-    "`fmod` of integers and 2.5 is float32. The exporter of torch 1.8 did not promote.",
+    "`fmod` of integers and 2.5 is float32. The exporter of torch 1.8 did not promote the "
+    "integers.",
     lambda x: torch.fmod(x, 2.5), [2, 3, 4, 5, -7],
 )  # fmt: skip
 add(
     "remainder-promotion", "remainder of integers and a float is not promoted",
     "pytorch/pytorch/issues/48739", "torch of 2020-12",
-    "`remainder` of integers and 2.5 is float32. The exporter of torch 1.8 did not promote.",
+    "`remainder` of integers and 2.5 is float32. The exporter of torch 1.8 did not promote the "
+    "integers.",
     lambda x: torch.remainder(x, 2.5), [2, 3, 4, 5, -7],
 )  # fmt: skip
 add(
@@ -83,8 +85,8 @@ add(
 )  # fmt: skip
 add(
     "logaddexp-overflow", "logaddexp overflows", None, "none known",
-    "`logaddexp(1000, 1000)` is 1000.69. The exported model takes exponentials of the inputs and "
-    "returns infinity.",
+    "`logaddexp(1000, 1000)` is 1000.69. The exported model computes exponentials of the inputs "
+    "and returns infinity.",
     torch.logaddexp, [1000.0, 1.0, 90.0, -3.0], [1000.0, 2.0, 91.0, 5.0],
 )  # fmt: skip
 add(
@@ -94,6 +96,6 @@ add(
 )  # fmt: skip
 add(
     "remainder-infinite", "remainder by infinity is NaN", None, "none known",
-    "The remainder of 1 by infinity is 1. The exported model multiplies infinity by 0.",
+    "The remainder of 1 divided by infinity is 1. The exported model multiplies infinity by 0.",
     torch.remainder, [1.0, 5.0, 0.5, 7.0], [float("inf"), float("inf"), 3.0, float("inf")],
 )  # fmt: skip

@@ -27,12 +27,12 @@ add(
 )  # fmt: skip
 add(
     "argmin-nan", "argmin ignores NaN", f"{REPOSITORY}/35886", V1,
-    "`argmin` returns the index of NaN, here 2. OpenVINO returns that of the least number.",
+    "`argmin` returns the index of NaN, here 2. OpenVINO returns the index of the smallest number.",
     lambda x: torch.argmin(x), [4.0, 2.0, NAN, 6.0, 1.0, 3.0],
 )  # fmt: skip
 add(
-    "amin-nan", "Minimum of a tensor with NaN is another element", f"{REPOSITORY}/35928", V1,
-    "The minimum is NaN. OpenVINO returns 5, which is not even the least number.",
+    "amin-nan", "The minimum of a tensor with NaN is another element", f"{REPOSITORY}/35928", V1,
+    "The minimum is NaN. OpenVINO returns 5, which is not even the smallest number.",
     lambda x: torch.amin(x), [2.0, 8.0, NAN, 5.0, 6.0],
 )  # fmt: skip
 add(
@@ -60,19 +60,19 @@ add(
 )  # fmt: skip
 add(
     "power-int64", "Power of int64 is computed in float32", f"{REPOSITORY}/35838", V1,
-    "13 to the power of 8 is 815730721. OpenVINO returns a number near it.",
+    "13 to the power of 8 is 815730721. OpenVINO returns a number close to it.",
     torch.pow, [13, 17, 19, 23], [8, 7, 7, 6],
 )  # fmt: skip
 add(
     "divide-int32", "Division of int32 is computed in float32", f"{REPOSITORY}/35830", V1,
-    "Integer division is exact. OpenVINO returns numbers near the quotients.",
+    "Integer division is exact. OpenVINO returns numbers close to the quotients.",
     lambda x, y: torch.div(x, y, rounding_mode="trunc"),
     np.array([777777777, 1111111111, 1900000000, -1999999999], np.int32),
     np.array([11, 11, 11, 11], np.int32),
 )  # fmt: skip
 add(
     "remainder-int64", "Remainder of int64 is computed in float32", f"{REPOSITORY}/35829", V1,
-    "Remainders are exact. OpenVINO returns other numbers, some of them negative.",
+    "Remainders are exact. OpenVINO returns wrong numbers, some of them negative.",
     torch.remainder, [3, 1234567890, 999999999, 1999999993, 1500000001], [13, 13, 13, 13, 13],
 )  # fmt: skip
 add(
@@ -83,12 +83,12 @@ add(
 )  # fmt: skip
 add(
     "sum-int64", "int64 elements are narrowed to int32", f"{REPOSITORY}/37766", V1,
-    "2**40 is 2**40. OpenVINO computes int64 in int32, so that the sum overflows.",
+    "The largest element is 2**40. OpenVINO computes int64 in int32, so the sum overflows.",
     lambda x: x.sum(), [2**40, 2**33, -5, 17],
 )  # fmt: skip
 add(
     "logsumexp-overflow", "logsumexp overflows", f"{REPOSITORY}/35648", V1,
-    "The largest element is subtracted before the exponential, so that the result is finite. "
+    "The largest element is subtracted before the exponential, so the result is finite. "
     "OpenVINO's `ReduceLogSumExp` returns infinity.",
     lambda x: torch.logsumexp(x, 1), [[100.0, 88.0, 50.0], [200.0, -10.0, 1.0]],
 )  # fmt: skip

@@ -83,7 +83,7 @@ BUGS = (
         79235,
         "3.3.1",
         "The ranks are int64 and cast to float32: 1 and 2. In a static graph their dtype is "
-        "taken for float32, so that the cast is dropped or fails.",
+        "assumed to be float32, so the cast is dropped or fails.",
         _MATRICES,
         Op("paddle._C_ops.matrix_rank", (Ref(0), 0.0, True, False)),
         Op(_CAST, (Ref(2), _FLOAT32)),
@@ -94,7 +94,7 @@ BUGS = (
         78872,
         "3.3.0",
         "The unique elements are int64 and cast to float32: 1, 2, 3 and 4. In a static graph "
-        "their dtype is taken for float32, and the cast raises an error.",
+        "their dtype is assumed to be float32, and the cast raises an error.",
         _INTEGERS,
         Op("paddle._C_ops.unique", (Ref(0), True, True, True, (), _INT64)),
         Op("operator.getitem", (Ref(2), 0)),
@@ -105,7 +105,7 @@ BUGS = (
         "A flattened view keeps the old elements",
         79127,
         "3.3.0",
-        "`flatten` returns a view: an assignment to the tensor behind it shows in the view. In a "
+        "`flatten` returns a view: an assignment to the original tensor changes the view. In a "
         "static graph the view keeps the elements from before the assignment.",
         _MATRIX,
         _scale(0),
@@ -118,7 +118,7 @@ BUGS = (
         "A view of the diagonal keeps the old elements",
         79146,
         "3.3.0",
-        "`diagonal` returns a view: an assignment to the matrix shows in the view. In a static "
+        "`diagonal` returns a view: an assignment to the matrix changes the view. In a static "
         "graph the view keeps the elements from before the assignment.",
         _MATRIX,
         _scale(0),
@@ -131,7 +131,7 @@ BUGS = (
         "A transposed view keeps the old elements",
         79147,
         "3.3.0",
-        "`transpose` returns a view: an assignment to a row shows as a column of the view. In a "
+        "`transpose` returns a view: an assignment to a row changes a column of the view. In a "
         "static graph the view keeps the elements from before the assignment.",
         _MATRIX,
         _scale(0),
@@ -145,7 +145,7 @@ BUGS = (
         None,
         "none known",
         "`add_` changes its first operand. In a saved program the operand keeps its old elements. "
-        "Issue 79145 reports the same of `Tensor.add_` in a static graph.",
+        "Issue 79145 reports the same for `Tensor.add_` in a static graph.",
         _MATRIX,
         _scale(0),
         _scale(0, 10.0),
@@ -159,7 +159,7 @@ BUGS = (
         None,
         "none known",
         "In float64, 0.1 times 10 times x is x. In a static graph the factor 0.1 is stored in "
-        "float32, which adds 1.5e-8 times x. The graph enlarges the difference.",
+        "float32, which adds 1.5e-8 times x. The graph magnifies the difference.",
         np.array([1.0, 3.0, -7.0], np.float64),
         _scale(0, 0.1),
         _scale(2, 10.0),

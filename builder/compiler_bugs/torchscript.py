@@ -18,6 +18,6 @@ add(
 add(
     "full-bool", "full with a boolean cannot be traced", "pytorch/pytorch/issues/130229",
     "torch of 2024-07",
-    "`full` with `True` is a tensor of booleans. Tracing raises an internal assertion.",
+    "`full` with `True` returns a tensor of booleans. Tracing raises an internal assertion.",
     lambda x: torch.full((4,), True) & (x > 0.0), normals(4, seed=1),
 )  # fmt: skip

@@ -24,14 +24,13 @@ REDUCE_VERSIONS = "main of 2026-09"
 
 add(
     "maximum-nan", "maximum drops NaN", NAN_REPORT, NAN_VERSIONS,
-    "The maximum of NaN and a number is NaN. TVM returns the number where NaN is the first "
-    "operand, as the instruction `maxss` does.",
+    "The maximum of NaN and a number is NaN. TVM returns the number if NaN is the first operand, "
+    "as the instruction `maxss` does.",
     torch.maximum, EDGES, OTHERS,
 )  # fmt: skip
 add(
     "minimum-nan", "minimum drops NaN", NAN_REPORT, NAN_VERSIONS,
-    "The minimum of NaN and a number is NaN. TVM returns the number where NaN is the first "
-    "operand.",
+    "The minimum of NaN and a number is NaN. TVM returns the number if NaN is the first operand.",
     torch.minimum, EDGES, OTHERS,
 )  # fmt: skip
 add(
@@ -39,11 +38,11 @@ add(
     "ReLU of NaN is NaN. TVM returns 0.", torch.relu, EDGES,
 )  # fmt: skip
 add(
-    "clip-nan", "clamp replaces NaN by a bound", NAN_REPORT, NAN_VERSIONS,
+    "clip-nan", "clamp replaces NaN with a bound", NAN_REPORT, NAN_VERSIONS,
     "`clamp` keeps NaN. TVM returns a bound.", lambda x: torch.clamp(x, -1.0, 1.0), EDGES,
 )  # fmt: skip
 add(
-    "clamp-min-nan", "clamp_min replaces NaN by the bound", NAN_REPORT, NAN_VERSIONS,
+    "clamp-min-nan", "clamp_min replaces NaN with the bound", NAN_REPORT, NAN_VERSIONS,
     "`clamp_min` keeps NaN. TVM returns the bound.", lambda x: torch.clamp_min(x, 0.25), EDGES,
 )  # fmt: skip
 add(
@@ -53,7 +52,7 @@ add(
 )  # fmt: skip
 add(
     "max-pool-nan", "Max pooling ignores NaN", NAN_REPORT, NAN_VERSIONS,
-    "A window that holds NaN has the maximum NaN. TVM ignores NaN in some places of the window.",
+    "The maximum of a window with NaN is NaN. TVM ignores NaN at some positions of the window.",
     lambda x: functional.max_pool2d(x, 2),
     np.array(WINDOWS, np.float32).reshape(1, 1, 4, 4),
 )  # fmt: skip
@@ -122,27 +121,27 @@ add(
     lambda x: torch.mean(x, 1, dtype=torch.float64), normals(3, 4, seed=2),
 )  # fmt: skip
 add(
-    "index-negative", "Negative indices read outside of the tensor", "apache/tvm/issues/19531",
+    "index-negative", "Negative indices read outside the tensor", "apache/tvm/issues/19531",
     "0.14 to main of 2026-05",
-    "An index of -1 selects the last row. TVM takes it as an offset, and reads what lies before "
-    "the tensor.",
+    "An index of -1 selects the last row. TVM uses it as an offset and reads memory before the "
+    "tensor.",
     lambda x, i: x[i], normals(5, 3, seed=3), [-1, 0, -5],
 )  # fmt: skip
 add(
-    "index-negative-pairs", "Negative indices of two dimensions read outside of the tensor",
+    "index-negative-pairs", "Negative indices of two dimensions read outside the tensor",
     "apache/tvm/issues/20297", "main of 2026-09",
-    "Negative indices count from the end. TVM takes them as offsets.",
+    "Negative indices count from the end. TVM uses them as offsets.",
     lambda x, i, j: x[i, j], normals(5, 3, seed=4), [-1, 2, -3], [0, -2, 1],
 )  # fmt: skip
 add(
-    "index-separated", "Advanced indices on both sides of a slice give an outer product",
+    "index-separated", "Advanced indices on both sides of a slice form an outer product",
     "apache/tvm/pull/19732", "reported 2026-06",
-    "Two index vectors of equal length select pairs: shape (2, 3). TVM takes them one after the "
-    "other, which is an outer product of shape (2, 3, 2).",
+    "Two index vectors of equal length select pairs: shape (2, 3). TVM applies one after the "
+    "other, which returns an outer product of shape (2, 3, 2).",
     lambda x, i, j: x[i, :, j], normals(5, 3, 4, seed=5), [1, 2], [0, 3],
 )  # fmt: skip
 add(
-    "index-put-batch", "Assignment by two index vectors behind a slice crashes",
+    "index-put-batch", "Assignment by two index vectors after a slice crashes",
     "apache/tvm/issues/18355", "0.21.0",
     "The elements of a diagonal of each matrix are replaced. TVM 0.21 ended in a segmentation "
     "fault.",
@@ -153,12 +152,12 @@ add(
 )  # fmt: skip
 add(
     "frac", "frac is not imported", "apache/tvm/issues/17959", "0.21.dev26",
-    "`frac` is the part behind the point. TVM raised `Unsupported function types`.",
+    "`frac` returns the fractional part. TVM raised `Unsupported function types`.",
     torch.frac, normals(6, seed=7) * np.float32(3),
 )  # fmt: skip
 add(
     "fmod", "fmod is not imported", "apache/tvm/issues/17880", "0.21.dev26",
-    "`fmod` has the sign of the dividend. TVM raised `Unsupported function types`.",
+    "The result of `fmod` has the sign of the dividend. TVM raised `Unsupported function types`.",
     torch.fmod, normals(6, seed=8) * np.float32(5), [1.5, 2.0, -0.7, 3.0, 1.0, -2.0],
 )  # fmt: skip
 add(
@@ -170,12 +169,13 @@ add(
 add(
     "logical-and-float", "logical_and of floats does not compile", "apache/tvm/issues/19743",
     "main of 2026-06",
-    "`logical_and` takes numbers other than 0 as true. TVM raised `Expected boolean argument`.",
+    "`logical_and` treats numbers other than 0 as true. TVM raised `Expected boolean argument`.",
     torch.logical_and, [1.0, 0.0, 2.0, 0.0], [1.0, 1.0, 0.0, 0.0],
 )  # fmt: skip
 add(
     "unbind-single", "unbind of one row fails", "apache/tvm/issues/18338", "0.21.0",
-    "`unbind` of a dimension of size 1 returns one tensor. TVM 0.21 took the tuple for a tensor.",
+    "`unbind` of a dimension of size 1 returns one tensor. TVM 0.21 mistook the tuple for a "
+    "tensor.",
     lambda x: torch.unbind(x, 0)[0], normals(1, 3, seed=9),
 )  # fmt: skip
 add(
@@ -191,8 +191,8 @@ add(
 add(
     "bool-product", "Multiplication of booleans does not compile", "apache/tvm/issues/19551",
     "main of 2026-05",
-    "`*` of booleans is their conjunction. TVM raises the internal error of the same lowering of "
-    "a multiplication.",
+    "The product of booleans is their conjunction. TVM raises an internal error when it lowers "
+    "the multiplication.",
     lambda x, y: (x > 0.0) * (y > 0.0), [0.5, 1.0, -2.0], [1.0, -1.0, 1.0],
 )  # fmt: skip
 add(
@@ -201,10 +201,10 @@ add(
     lambda x: functional.threshold(x, 1.0, 3.0), [-1.0, 2.0, 0.5, 7.0, 1.0],
 )  # fmt: skip
 add(
-    "resize-nearest", "Nearest interpolation takes other pixels", "apache/tvm/issues/19570",
+    "resize-nearest", "Nearest interpolation selects the wrong pixels", "apache/tvm/issues/19570",
     "main of 2026-05",
     "The source of each pixel is the floor of its index times the scale. TVM selects other pixels "
-    "where the scale is no whole number. The report is about the frontend for ONNX.",
+    "if the scale is not an integer. The report is about the ONNX frontend.",
     lambda x: functional.interpolate(x, size=(7, 5), mode="nearest"), normals(1, 2, 4, 4, seed=10),
     is_as_reported=False,
 )  # fmt: skip

@@ -68,15 +68,15 @@ def test_a_hang_ends_with_its_phase_and_the_next_sample_runs(
 @pytest.mark.parametrize(
     ("candidate", "reason", "message"),
     [
-        ("wrong_shape", "output_shape", "Output 0 has shape (1, 8) where eager gives (4, 8)."),
+        ("wrong_shape", "output_shape", "Output 0 has shape (1, 8), but eager's has (4, 8)."),
         (
             "broadcastable_shape",
             "output_shape",
-            "Output 0 has shape (1, 4, 8) where eager gives (4, 8).",
+            "Output 0 has shape (1, 4, 8), but eager's has (4, 8).",
         ),
-        ("wrong_dtype", "output_dtype", "Output 0 has dtype float64 where eager gives float32."),
-        ("wrong_count", "output_count", "The candidate gave 2 outputs where eager gives 1."),
-        ("no_outputs", "output_count", "The candidate gave 0 outputs where eager gives 1."),
+        ("wrong_dtype", "output_dtype", "Output 0 has dtype float64, but eager's has float32."),
+        ("wrong_count", "output_count", "The candidate returned 2 outputs, but eager returned 1."),
+        ("no_outputs", "output_count", "The candidate returned 0 outputs, but eager returned 1."),
         ("not_a_tensor", "output_type", "Output 0 is a `builtins.str`, not a plain tensor."),
         ("lazy", "output_type", "Output 0 is a `tests.candidates.LazyTensor`, not a plain tensor."),
         ("writes_to_inputs", "input_mutation", "The candidate wrote to the input `input_0`."),

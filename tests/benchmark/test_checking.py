@@ -92,7 +92,7 @@ def results(path: Path) -> Mapping[str, CheckResult]:
         (
             "transposed",
             "wrong",
-            "WRONG   Output 0 has shape (8, 4) where eager gives (4, 8).",
+            "WRONG   Output 0 has shape (8, 4), but eager's has (4, 8).",
         ),
         ("crashing", "failed", "failed  while running: SIGSEGV"),
         ("hanging", "failed", "failed  while running: "),

@@ -56,9 +56,9 @@ def test_errors_are_the_largest_of_all_elements() -> None:
             (4, 8),
             (1, 4, 8),
             Reason.SHAPE,
-            "Output 0 has shape (1, 4, 8) where eager gives (4, 8).",
+            "Output 0 has shape (1, 4, 8), but eager's has (4, 8).",
         ),
-        ((1,), (8,), Reason.SHAPE, "Output 0 has shape (8,) where eager gives (1,)."),
+        ((1,), (8,), Reason.SHAPE, "Output 0 has shape (8,), but eager's has (1,)."),
     ],
 )
 def test_shapes_that_broadcast_are_no_match(
@@ -85,7 +85,7 @@ def test_fewer_outputs_are_not_cut_to_fit() -> None:
     outputs = [float32(1.0), float32(2.0)]
     assert find_mismatch(outputs, outputs[:1]) == (
         Reason.COUNT,
-        "The candidate gave 1 outputs where eager gives 2.",
+        "The candidate returned 1 outputs, but eager returned 2.",
     )
     rows = compare_outputs(outputs, outputs[:1])
     assert [row["min_t"] for row in rows] == [-math.inf, None]
@@ -99,7 +99,7 @@ def test_a_dtype_mismatch_is_called_that() -> None:
     candidate = Output("bfloat16", np.array([0x3F80], np.uint16))
     assert find_mismatch([baseline], [candidate]) == (
         Reason.DTYPE,
-        "Output 0 has dtype bfloat16 where eager gives float32.",
+        "Output 0 has dtype bfloat16, but eager's has float32.",
     )
 
 

@@ -69,19 +69,19 @@ def find_mismatch(baseline: Sequence[Output], candidate: Sequence[Output]) -> tu
     """
     if len(baseline) != len(candidate):
         return Reason.COUNT, (
-            f"The candidate gave {len(candidate)} outputs where eager gives {len(baseline)}."
+            f"The candidate returned {len(candidate)} outputs, but eager returned {len(baseline)}."
         )
     if not baseline:
         return Reason.COUNT, "There are no outputs, so nothing could be compared."
     for index, (expected, actual) in enumerate(zip(baseline, candidate, strict=True)):
         if expected.shape != actual.shape:
             return Reason.SHAPE, (
-                f"Output {index} has shape {actual.shape} where eager gives {expected.shape}."
+                f"Output {index} has shape {actual.shape}, but eager's has {expected.shape}."
             )
     for index, (expected, actual) in enumerate(zip(baseline, candidate, strict=True)):
         if expected.dtype != actual.dtype:
             return Reason.DTYPE, (
-                f"Output {index} has dtype {actual.dtype} where eager gives {expected.dtype}."
+                f"Output {index} has dtype {actual.dtype}, but eager's has {expected.dtype}."
             )
     return Reason.NONE, ""
 
