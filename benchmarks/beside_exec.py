@@ -1,13 +1,13 @@
-"""Making GraphNet samples ready beside the way of their own directories: executing the text.
+"""Preparation of GraphNet samples, compared with executing the text of their directories.
 
     python benchmarks/beside_exec.py [DIRECTORY OR ARCHIVE OF GRAPHNET SAMPLES] [--samples 40]
                                      [--max-gb 0.5] [--passes 2] [--upstream CHECKOUT]
 
 A GraphNet directory is Python: its `model.py` is executed for the class that computes the graph,
 and its `*_meta.py` for the shape, mean and standard deviation of each tensor, which is drawn as
-`randn * std * 0.2 + mean`. That is done here in a separate process, which imports nothing of this
-library. It runs the text of strangers: give directories that you trust. In this process the same
-samples, read before, are materialized and their inputs and weights drawn, without running text.
+`randn * std * 0.2 + mean`. A separate process does this, which does not import this library. It
+executes the text of the samples, so pass only directories that you trust. This process materializes
+the same samples and draws their inputs and weights without executing text.
 
 Prints one JSON object per side, one thread each: milliseconds of CPU time of `runnable` (something
 that can be called; median and 90th percentile) and seconds of all `inputs` and weights together; of

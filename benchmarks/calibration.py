@@ -1,17 +1,17 @@
-"""How graphs behave on drawn inputs, as recorded and calibrated.
+"""Behaviour of graphs on inputs drawn from recorded and from calibrated statistics.
 
     nice -n 19 python benchmarks/calibration.py RESULTS.jsonl [DIRECTORY OR ARCHIVE OF SAMPLES, OR
         A DATASET]
         [--embedded] [--again] [--every 1] [--framework torch] [--limit-gb 2] [--timeout 300]
         [--summary]
 
-Each graph is run in a separate process by eager: on recorded statistics, then calibrated (as its
-row is, or anew with --again), on the draws of seeds 0, 11 and 12 (mode `fresh`), and both in
-float64. One JSON line a graph is appended to RESULTS.jsonl; a graph that stands there already is
-not run again, so an interrupted sweep goes on. Graphs whose inputs take more than --limit-gb are
-listed as skipped. At the end, or with --summary alone, the shares are printed as JSON lines: graphs
-without a non-finite output, with the largest |output| in [1e-3, 1e4], and where eager agrees with
-float64 at t = -4 (graphs in float32; in the tolerances of each output's dtype).
+Each graph runs under eager in a separate process: on recorded statistics, then on calibrated
+statistics (those of its row, or new ones with --again), on the draws of seeds 0, 11 and 12 (mode
+`fresh`), and both in float64. A JSON line per graph is appended to RESULTS.jsonl. Graphs that are
+already in the file are skipped, so an interrupted sweep continues. Graphs whose inputs exceed
+--limit-gb are listed as skipped. At the end, or only with --summary, prints shares as JSON lines:
+graphs with only finite outputs, graphs with the largest |output| in [1e-3, 1e4], and float32 graphs
+on which eager agrees with float64 at t = -4 (in the tolerances of each output's dtype).
 """
 
 from __future__ import annotations

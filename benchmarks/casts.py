@@ -1,9 +1,9 @@
-"""How many graphs can be cast: one JSON line a format and framework, and one for each reason.
+"""Number of graphs that can be cast: a JSON line per format and framework, and one per reason.
 
     python benchmarks/casts.py [--max-input-gb 0.05] [--max-ops 400] [--keep DIRECTORY] [DTYPE ...]
 
-Each graph in float32 of the embedded dataset whose inputs take that much at most is cast, and run
-once in the new format, in a separate process. What is done is kept in the directory.
+Each float32 graph of the embedded dataset whose inputs take at most that much is cast and run once
+in the new format, in a separate process. Results are stored in the directory.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What it costs from the start of an interpreter to the first outputs of a graph.
+"""Cost from the start of an interpreter to the first outputs of a graph.
 
     python benchmarks/first_sample.py [ID ...]
 
-A fresh process for each graph: importing, loading its table, `materialize`, `make_inputs` and one
-call, on one thread. Prints one JSON line a graph: seconds of processor time after each step, and
-which of the large packages that a plain graph does not need were imported all the same.
+A fresh process for each graph imports the library, loads its table, and runs `materialize`,
+`make_inputs` and one call, on one thread. Prints a JSON line per graph: seconds of processor time
+after each step, and the large packages that were imported although the graph does not need them.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def main() -> None:
     """Measure each graph in a separate process; the first of them fills the caches."""
     ids = sys.argv[1:] or ["torchvision/resnet18", "torch/gcn-small"]
     subprocess.run([sys.executable, "-c", STEPS, ids[0]], check=True, capture_output=True)  # noqa: S603 (our own text)
-    for each in ids:
-        subprocess.run([sys.executable, "-c", STEPS, each], check=True)  # noqa: S603 (our own text)
+    for sample_id in ids:
+        subprocess.run([sys.executable, "-c", STEPS, sample_id], check=True)  # noqa: S603 (our own text)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,24 @@
-"""Call every operator of the tables with wrong operands, and name whoever kills the process.
+"""Call every operator of the tables with wrong operands, and list the operators that crash.
 
     python benchmarks/fuzz_operators.py [--framework torch] [--calls 500] [--limit N]
         [--operators REGEX] [--only checked|unchecked] [--as-checked] [--seed 0] [--out FILE]
         [--smallest SHARE] [--no-guards] [--rows]
     python benchmarks/fuzz_operators.py --framework torch --what walks|programs [...]
 
-A call begins as a valid one and has up to five things changed by chance: shapes, dtypes, elements
-(negative, huge, the least integer, zero divisors, NaN), layouts, numbers, lists, text, flags, which
-operand stands where. It is made in a forked process, whose tensors end at pages that cannot be read
-(`fuzzing/guard_allocator.c`, where there is a C compiler), so that a read or write beyond an
-operand is a death by a signal and not luck. `--smallest` is the share of calls whose operands have
-the smallest storages that some strides allow. `--what walks` fuzzes what writing and inspecting a
-row computes instead: the walk over the shapes of each call, checked or not. `--what programs` makes
-samples of one to four checked operators, materializes them under a memory limit and runs them;
-their process may take a fifth more than that limit. `--no-guards` calls kernels without the
-comparisons of `materialize`, and `--rows` adds to each operator that died the smallest row found
-that kills it (`fuzzing/killed_kernels.jsonl` has those known). Prints one JSON object per operator
-and a summary; `--out FILE` keeps them, and a run with the same file goes on where the last one
-ended, and fuzzes again what died or was slow there. The exit status is 1 if an operator that
-`materialize` takes unasked died.
+Each call starts as a valid call and receives up to five random changes: shapes, dtypes, elements
+(negative, huge, the smallest integer, zero divisors, NaN), layouts, numbers, lists, text, flags, or
+the order of operands. It runs in a forked process whose tensors end at inaccessible pages
+(`fuzzing/guard_allocator.c`, if there is a C compiler), so that a read or write beyond an operand
+raises a signal. `--smallest` is the share of calls whose operands have the smallest storages that
+their strides allow. `--what walks` fuzzes the computations for writing and inspecting a row
+instead: the walk over the shapes of each call, checked or not. `--what programs` creates samples of
+one to four checked operators, materializes them under a memory limit and runs them; their process
+may use a fifth more than that limit. `--no-guards` calls kernels without the checks of
+`materialize`, and `--rows` adds the smallest row that crashes each operator
+(`fuzzing/killed_kernels.jsonl` lists the known ones). Prints one JSON object per operator and a
+summary. `--out FILE` stores them; a run with the same file continues after the last one, and
+repeats operators that crashed or were slow. The exit status is 1 if an operator crashed that
+`materialize` accepts by default.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FRAMEWORKS = ("torch", "paddle")
 
 
 def main() -> int:
-    """Fuzz both frameworks in separate processes, or one in this one."""
+    """Fuzz both frameworks in separate processes, or one of them in this process."""
     options = _options()
     if options.inside:
         return _fuzz(options)

@@ -1,11 +1,11 @@
-"""Make the gradients of embedded graphs, and say which are refused and why.
+"""Differentiate embedded graphs, and list the rejected graphs with their reasons.
 
     python benchmarks/gradients.py [--max-gib 0.2] [--limit N] [--config cv ...] [--framework torch]
         [--id ID ...] [--order size|hash] [--seconds 900] [--graph-seconds 120] [--out FILE]
 
-Prints a JSON line for each graph and, at the end, one per task: how many were differentiated of
-how many that have a gradient. Each graph is tried in a separate process; `--out FILE` keeps the
-lines, and a run with the same file goes on where the last one ended.
+Prints a JSON line for each graph and, at the end, one per task with the numbers of differentiated
+and of differentiable graphs. Each graph runs in a separate process. `--out FILE` stores the lines,
+and a run with the same file continues after the last line.
 """
 
 from __future__ import annotations

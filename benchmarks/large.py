@@ -2,11 +2,11 @@
 
     python benchmarks/large.py [ROWS] [--keep DIRECTORY]
 
-The graphs are perturbed copies of the embedded ones: each is cut after some operator (what begins a
-graph is a graph), gets a name and family of its own, and a number of parameters up to twice its
-model's. Rows are spooled in any order and assembled into sorted shards by the code that imports
-GraphNet trees. Prints one JSON object per step, each measured in a separate process: seconds on
-the wall and of processors, and the most memory that any of its processes held.
+The graphs are perturbed copies of the embedded ones: each is cut after some operator and receives
+its own name, family, and a number of parameters up to twice its model's. Rows are spooled in
+arbitrary order and assembled into sorted shards by the code that imports GraphNet trees. Prints one
+JSON object per step, each measured in a separate process: wall seconds, processor seconds, and the
+largest peak memory of its processes.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/selection.py
 
-Each choice has a fresh process: wall seconds, the process's peak memory and the number of samples.
-`read` is `select_rows`. `map` makes the items that `transform`, `kernels`, `tasks`, `translate` and
-`validate` pass to their workers one by one, and `run` makes the jobs of `graphnet run`. One JSON
-line each.
+Each choice runs in a fresh process. Prints a JSON line per choice: wall seconds, the peak memory of
+the process and the number of samples. `read` is `select_rows`. `map` creates the items that
+`transform`, `kernels`, `tasks`, `translate` and `validate` pass to their workers one by one, and
+`run` creates the jobs of `graphnet run`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Which dimensions of the embedded graphs vary, by task and kind of dimension.
+"""Dimensions of the embedded graphs that can vary, by task and kind of dimension.
 
     python benchmarks/symbolise.py [cv nlp ...] [--framework torch] [--seconds 900] [--time 120]
     python benchmarks/symbolise.py --report --docs docs/transforms.md
 
-Prints a JSON line per graph, as it is done, and tables at the end. Each graph is walked, and run on
-the CPU at three other sizes, in a separate process on one thread, within so many seconds of that
-processor. Graphs come in the order of a hash of their names, so that the first ones speak for all.
-`--kept` is a file with the lines of an earlier call, whose graphs are not tried again. `--docs` has
-the tables written between their markers.
+Prints a JSON line per finished graph, and tables at the end. Each graph is walked, and run on the
+CPU at three other sizes, in a separate process on one thread, within `--time` seconds of processor
+time. Graphs are ordered by a hash of their names, so that the first ones are representative.
+`--kept` is a file with the lines of an earlier call, whose graphs are not tried again. `--docs`
+writes the tables between their markers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How many embedded graphs of torch translate to paddle and compute the same there, by task.
+"""Embedded torch graphs that translate to paddle and compute the same results, by task.
 
-Prints a JSON line per graph, as it is done, and a table at the end. A graph agrees where all its
-outputs do at t = -5, on the same inputs, each framework in a separate process on one thread.
+Prints a JSON line per finished graph, and a table at the end. A graph agrees if all its outputs
+agree at t = -5 on the same inputs, with each framework in a separate process on one thread.
 `--kept` is a file with the lines of an earlier call, whose graphs are not run again if neither the
-graph nor its translation changed. `--docs` has the table written between its markers.
+graph nor its translation changed. `--docs` writes the table between its markers.
 """
 
 from __future__ import annotations

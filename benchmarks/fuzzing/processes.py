@@ -1,8 +1,8 @@
-"""Calls in separate processes: many calls a process, and whoever kills it is named.
+"""Many calls per forked process, with a report of the calls that crash it.
 
-The process that forks has imported a framework and made nothing. A child works off the calls of a
-few operators, and says in shared memory where it is; when a signal ends it, the call under way is
-known, is made once more alone, and the next child goes on behind it.
+The parent has imported a framework but made no calls. A child makes the calls of a few operators
+and writes its position to shared memory. If a signal ends it, the interrupted call is repeated
+alone, and the next child continues after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 MAX_DATA_BYTES = 300_000_000
 """Memory that one call may add to its process."""
 MAX_KEPT_BYTES = 1_000_000_000
-"""Memory that calls may leave behind before a new process makes the others."""
+"""Memory that calls may leave behind before a new process makes the remaining calls."""
 CALL_TIMEOUT_S = 3.0
 """Processor time of one call; it may wait thirty times as long."""
 _TIMEOUTS = (signal.SIGALRM, signal.SIGPROF)
@@ -30,13 +30,13 @@ _TEXT = 2000
 CALLS_PER_CHILD, OPERATORS_PER_CHILD = 2000, 40
 _HEAD = struct.Struct("<qq")
 _COUNT = struct.Struct("<qdqd")
-"""Of an operator: accepted calls, processor time in seconds, the slowest call and its time."""
+"""Accepted calls of an operator, their processor time in s, the slowest call and its time in s."""
 _COUNTS = 4096
 
 
 @dataclasses.dataclass
 class Outcome:
-    """Results of the calls of one operator; `slow` and `deaths` hold the calls themselves."""
+    """Results of the calls of one operator; `slow` and `deaths` contain the calls themselves."""
 
     calls: int = 0
     accepted: int = 0
@@ -51,7 +51,10 @@ AT_END: list[Callable[[], None]] = []
 """Functions that a child calls before it ends, for servers that its calls have started."""
 
 Attempt = Callable[[str, int], tuple[str, Callable[[], bool]]]
-"""Gives, for an operator and a number, the call's text and what makes it (true: accepted)."""
+"""Maps an operator and a number to the text of a call and a function that makes the call.
+
+The function returns whether the call was accepted.
+"""
 
 
 def run_operators(
@@ -87,12 +90,10 @@ def _run_chunk(
                 outcome.accepted += accepted
                 outcome.cpu_s = round(outcome.cpu_s + cpu_s, 3)
                 if slowest_s > outcome.slowest_s:
-                    outcome.slowest_s, outcome.slowest_call = (
-                        round(slowest_s, 3),
-                        slowest_call % num_calls,
-                    )
-            for made in range(begin, position):
-                outcomes[made // num_calls].calls += 1
+                    outcome.slowest_s = round(slowest_s, 3)
+                    outcome.slowest_call = slowest_call % num_calls
+            for call in range(begin, position):
+                outcomes[call // num_calls].calls += 1
             if status == 0:
                 begin = position  # before `end` if the process has grown too much
                 continue
@@ -100,9 +101,7 @@ def _run_chunk(
             outcome = outcomes[at]
             outcome.calls += 1
             begin = position + 1
-            if status > 0:
-                pass  # the child itself ran out of memory between two calls
-            else:
+            if status < 0:  # otherwise the child ran out of memory between two calls
                 alone, *_ = _child(job, position, position + 1, board, len(names), timeout_s)
                 is_slow = -alone in _TIMEOUTS
                 if -status not in _TIMEOUTS:
@@ -129,7 +128,7 @@ def ending(text: str, make: Callable[[], bool]) -> int:
 
 
 Job = Callable[[int], tuple[int, str, Callable[[], bool]]]
-"""Gives, for a position, the place of its operator, the call's text and what makes it."""
+"""Maps a position to the index of its operator, the text of a call and a function that makes it."""
 
 
 def _child(

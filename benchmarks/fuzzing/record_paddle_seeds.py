@@ -147,7 +147,7 @@ def _try(call: Call) -> str | None:
 
 
 def _in_a_child(name: str) -> Call | None:
-    """Guess in a separate process, since some do not survive it."""
+    """Guess a call in a separate process, since some guesses crash it."""
     from .specs import read_call
 
     read, write = os.pipe()

@@ -150,16 +150,19 @@ ROWS: Mapping[str, Callable[[Sample], Any]] = {
     "validate": _validate,
     "run": _run,
 }
-"""Verbs that take a sample. They run in the process of the harness, whose memory is limited, but
-for `validate` and `run`, which have worker processes."""
+"""Verbs that take a sample.
+
+They run in the process of the harness, whose memory is limited, except `validate` and `run`, which
+use worker processes.
+"""
 
 SHARES = {
     "validate": 0.3, "run": 0.1, "symbolise": 0.3, "backward": 0.3, "write_page": 0.1,
     "write_site": 0.1, "plot_runs": 0.1,
 }  # fmt: skip
-"""Calls of a verb, as a part of the calls of every other verb of its kind.
+"""Calls of a verb, as a share of the calls of each other verb of its kind.
 
-These verbs take seconds for a call: they start processes, trace a graph many times, or draw.
+A call of these verbs takes seconds: it starts processes, traces a graph many times, or plots.
 """
 
 

@@ -3,10 +3,11 @@
     python benchmarks/tuning/study.py POOL --out build/study --docs docs/tuning.md
     python benchmarks/tuning/study.py POOL --out build/study --only alt gptune --seeds 5
 
-Each experiment runs in a separate process; its lines are kept in `OUT/lines` once it has ended,
-and its runs in `OUT/runs`, so that a stop loses one run and the same call goes on. What was run
-live (`ansor_live.py`, `bolt_live.py`, `tuned_scores.py`) is taken from files that the same folder
-holds. `--docs` has the tables written between its markers, and pictures beside it in `images/`.
+Each experiment runs in a separate process. Its lines are stored in `OUT/lines` when it has ended,
+and its runs in `OUT/runs`, so that an interruption loses at most one run and the same call
+continues. Results of live runs (`ansor_live.py`, `bolt_live.py`, `tuned_scores.py`) are read from
+files in the same folder. `--docs` writes the tables between its markers, and pictures beside it in
+`images/`.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def test_a_hook_on_all_modules_is_removed_before_the_calls(cheat: Trial) -> None
         ("writes_to_eagers_weights", "The candidate wrote to eager's weight `parameter_0`."),
     ],
 )
-def test_inputs_of_eager_are_checked_afterwards(cheat: Trial, candidate: str, message: str) -> None:
+def test_changes_to_eager_are_detected(cheat: Trial, candidate: str, message: str) -> None:
     record = cheat(candidate)
     assert (record["status"], record["reason"]) == ("run_failed", "tampering")
     assert record["error_message"] == message

@@ -9,7 +9,7 @@ from tests.adversarial.steering_cheats import CHEATS
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
-def test_steered_parts_are_named(trial: Trial, cheat: str) -> None:
+def test_replaced_parts_of_the_harness_are_named(trial: Trial, cheat: str) -> None:
     record = trial(cheat, module="tests.adversarial.steering_cheats")
     assert (record["status"], record["reason"]) == ("run_failed", "tampering")
     assert record["error_message"].startswith("The candidate replaced `")

@@ -36,12 +36,12 @@ def test_the_packages_are_listed_by_version() -> None:
 def test_variables_of_a_container_image_are_no_flags(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = ("NVIDIA_REQUIRE_CUDA", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_PRODUCT_NAME",
-            "NVIDIA_VISIBLE_DEVICES", "CUDA_VERSION", "CUDNN_VERSION")  # fmt: skip
-    for name in said:
+    names = ("NVIDIA_REQUIRE_CUDA", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_PRODUCT_NAME",
+             "NVIDIA_VISIBLE_DEVICES", "CUDA_VERSION", "CUDNN_VERSION")  # fmt: skip
+    for name in names:
         monkeypatch.setenv(name, "1")
     monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
     monkeypatch.setenv("CUDA_MODULE_LOADING", "EAGER")
     flags = describe_environment()["flags"]
     assert {"NVIDIA_TF32_OVERRIDE", "CUDA_MODULE_LOADING"} <= set(flags)
-    assert not set(said) & set(flags)
+    assert not set(names) & set(flags)

@@ -111,7 +111,7 @@ def test_inputs_and_outputs_have_to_be_moved() -> None:
     assert least_bytes(LINEAR, 4 * 8 * 4) == 4 * (4 * 16 + 8 * 16 + 4 * 8)
 
 
-def test_partly_read_inputs_do_not_count() -> None:
+def test_partly_read_and_unread_inputs_do_not_count() -> None:
     inputs = (
         Input("input", Value("float32", (1000, 16))),
         Input("parameter", Value("float32", (8, 16))),

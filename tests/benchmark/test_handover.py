@@ -61,7 +61,7 @@ def test_numbers_and_empty_tensors_are_outputs_and_none_is_not(
 @pytest.mark.parametrize(
     "output", ["text", torch.zeros(2).to_sparse(), torch.zeros(2, device="meta")]
 )
-def test_incomparable_outputs_are_refused(
+def test_outputs_of_unsupported_types_are_refused(
     runtime: TorchRuntime, tmp_path: Path, output: Any
 ) -> None:
     with pytest.raises(OutputTypeError, match=r"^Output 0 is a "):

@@ -59,9 +59,9 @@ def test_throttling_is_flagged() -> None:
     assert record["warnings"] == ["throttled after the timed calls: hw_thermal_slowdown"]
 
 
-@pytest.mark.parametrize("given", ["hot", 3, None, ["x"]])
-def test_an_invalid_state_is_ignored(given: Any) -> None:
-    assert read_device_state(given) is None
+@pytest.mark.parametrize("state", ["hot", 3, None, ["x"]])
+def test_an_invalid_state_is_ignored(state: Any) -> None:
+    assert read_device_state(state) is None
 
 
 def test_a_state_with_nonsense_in_it_has_nothing_there() -> None:

@@ -222,7 +222,7 @@ def test_ties_excuse_no_output_if_the_positions_are_returned_and_equal() -> None
     assert "does not specify" in (reason or "")
 
 
-def test_float64_that_breaks_a_tie_says_nothing_about_the_accuracy_of_eager() -> None:
+def test_float64_outputs_that_break_a_tie_are_ignored() -> None:
     orders = find_orders(codebook(Ref(3)))
     assert orders is not None
     eager, other, near = (

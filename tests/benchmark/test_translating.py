@@ -43,11 +43,11 @@ def test_a_stop_keeps_finished_translations(tmp_path: Path, is_checked: bool) ->
     staging.parts.mkdir(parents=True)
     with pytest.raises(KeyboardInterrupt):
         translate(staging, is_checked, stops_at=2)
-    kept = {path: path.stat().st_mtime_ns for path in staging.parts.iterdir()}
-    assert len(kept) >= 2
+    finished = {path: path.stat().st_mtime_ns for path in staging.parts.iterdir()}
+    assert len(finished) >= 2
     translations = translate(staging, is_checked)
     now = {path: path.stat().st_mtime_ns for path in staging.parts.iterdir()}
-    assert kept.items() <= now.items() and len(now) == len(SAMPLES)
+    assert finished.items() <= now.items() and len(now) == len(SAMPLES)
     assert [translation.sample_id for translation in translations] == sorted(
         sample.id for sample in SAMPLES
     )

@@ -36,7 +36,7 @@ def test_no_checked_operator_dies(framework: str, what: str) -> None:
 
 
 def test_the_fuzzer_finds_crashes() -> None:
-    """An operator that trusts its operands is found where it stands among the checked ones."""
+    """Treat an operator that does not validate its operands as checked, and find its crash."""
     name = "torch.ops.aten._cdist_backward.default"
     options = ("--operators", name.replace(".", r"\."), "--calls", "100", "--as-checked")
     done = fuzz("torch", *options)

@@ -109,14 +109,14 @@ def recurrent_sample(steps: int) -> Sample:
 def test_extrapolated_shapes_agree_with_unrolling(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = measure(recurrent_sample(30))
+    extrapolated = measure(recurrent_sample(30))
     with monkeypatch.context() as patch:
         patch.setattr("graphnet_datasets.frameworks.torch.walking.walk.WALKED_STEPS", (4, 10**9))
-        assert measure(recurrent_sample(30)) == told
+        assert measure(recurrent_sample(30)) == extrapolated
     module = materialize(recurrent_sample(30))
     outputs = module(**make_inputs(recurrent_sample(30)))
     shapes = [tuple(each.shape) for each in outputs]
-    assert shapes == [value.shape for value in told.footprint.results[0] or ()]
+    assert shapes == [value.shape for value in extrapolated.footprint.results[0] or ()]
     assert recurrent.WALKED_STEPS == (4, 8)
 
 

@@ -106,7 +106,7 @@ def test_lists_do_not_grow_without_end() -> None:
 
 
 def test_values_derived_from_a_false_record_are_checked() -> None:
-    """A record says 3 rows where a run finds 10,000: their products take 800 MB."""
+    """The record claims 3 rows, but a run has 10,000, whose products take 800 MB."""
     found = Op("torch.nonzero", (Ref(0),), (), (Value("int64", (3, 1)),))
     column = Op("torch.Tensor.to", (Ref(1), Named("dtype", "float32")), (), FALSE)
     table = Op("torch.matmul", (Ref(2), Ref(3)))

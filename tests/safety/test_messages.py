@@ -78,7 +78,7 @@ def test_no_error_shows_a_secret_of_the_options() -> None:
     assert SECRET not in repr(Url(f"s3://me:{SECRET}@x", options))
 
 
-def test_every_error_escapes_quoted_text() -> None:
+def test_every_error_redacts_credentials() -> None:
     classes = [GraphNetError]
     for each in classes:
         classes += each.__subclasses__()

@@ -51,7 +51,7 @@ def test_an_operator_that_trusts_its_operands_is_refused(name: str) -> None:
     )
 
 
-def test_unchecked_operators_run_if_allowed() -> None:
+def test_unchecked_operators_are_materialized_if_allowed() -> None:
     sample = sample_of(Op("torch.ops.aten._masked_scale", (Ref(0), Ref(0), 0.5)))
     with pytest.raises(UncheckedOperatorError):
         materialize(sample)

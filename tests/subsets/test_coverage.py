@@ -86,7 +86,7 @@ def test_every_kind_can_be_covered_on_embedded_graphs() -> None:
     assert "5 of" in str(found) and "families" in str(found)
 
 
-def test_uncovered_kinds_are_reported() -> None:
+def test_invalid_kinds_and_counts_are_refused() -> None:
     with pytest.raises(RunError, match=r"Unknown kind `operator`.* Did you mean `operators`"):
         cover([], 1, ("operator",))
     with pytest.raises(RunError, match="`count` must be at least 1, got 0"):

@@ -155,18 +155,12 @@ def find_wrong_elements(expected: Output, actual: Output, t: float) -> list[dict
 def _describe_element(expected: Output, actual: Output, place: int) -> dict[str, Any]:
     """Return the index and the values of the element at a place in the flattened elements."""
     position = range(math.prod(expected.shape))[expected.part or slice(None)][place]
-    index = np.unravel_index(position, expected.shape) if expected.shape else ()
-    values = {
-        name: decode(output.elements.reshape(-1)[place : place + 1], output.dtype)[0].item()
-        for name, output in (("candidate", actual), ("baseline", expected))
-    }
-    return {
-        "index": [int(part) for part in index],
-        **{
-            name: f"{value:.6g}" if isinstance(value, float | complex) else str(value)
-            for name, value in values.items()
-        },
-    }
+    index = np.unravel_index(position, expected.shape)
+    element: dict[str, Any] = {"index": [int(part) for part in index]}
+    for name, output in (("candidate", actual), ("baseline", expected)):
+        value = decode(output.elements.reshape(-1)[place : place + 1], output.dtype)[0].item()
+        element[name] = f"{value:.6g}" if isinstance(value, float | complex) else str(value)
+    return element
 
 
 def overall_min_t(rows: Sequence[dict[str, Any]]) -> float | None:

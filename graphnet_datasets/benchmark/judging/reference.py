@@ -155,9 +155,8 @@ def check_reference(
             if run.get("sample_digest") != sample_digest(job.sample):
                 raise RunError(
                     f"The sample `{job.sample.id}` differs from the sample of the runs in "
-                    f"`{path}`: "
-                    "its graph, statistics or stored data have changed. Use the version of the "
-                    "dataset of those runs, or create the reference again."
+                    f"`{path}`: its graph, statistics or stored data have changed. Use the version "
+                    "of the dataset of those runs, or create the reference again."
                 )
     if not num_found:
         raise RunError(

@@ -26,8 +26,8 @@ Keys: TypeAlias = "Sequence[Output] | None"
 """The keys of each open order in one call, or None if they were not stored."""
 
 TIED_T = -5.0
-"""The tolerance of tied computed keys, whose relative part `torch.testing.assert_close` has by
-default."""
+"""The tolerance at which computed keys are tied; its relative part is the default of
+`torch.testing.assert_close`."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -119,8 +119,8 @@ def without_ties(
 ) -> list[Output | None]:
     """Return the outputs in float64 with eager's order, and None where float64 breaks a tie.
 
-    There an output depends on the order of tied elements and disagrees with eager's, which says
-    nothing about the accuracy of eager.
+    There an output depends on the order of tied elements, so its difference from eager's is no
+    measure of eager's accuracy.
     """
     settled = settle([(eager, oracle)], orders, [keys])
     ((_, outputs),) = settled.calls
@@ -413,7 +413,7 @@ def _has_ties(orders: Orders, number: int, keys: Output) -> bool:
         if "values" in order.open_results and order.count > 1:
             return True
         values = (values[..., ::-1] if order.is_largest else values)[..., : order.count + 1]
-    # The ends hold the minimum and the maximum.
+    # The ends contain the minimum and the maximum.
     ends = (values[..., :2], values[..., -2:]) if order.is_first else (values,)
     with np.errstate(invalid="ignore"):
         sizes = np.abs(np.where(np.isfinite(values), values, 0)).max(axis=-1, keepdims=True)
