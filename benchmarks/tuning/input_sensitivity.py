@@ -235,7 +235,7 @@ def report(
     held: np.ndarray,
     own: np.ndarray,
 ) -> None:
-    """Print what the dispatcher gains over the best single one, and of what could be gained."""
+    """Print the gain over the best configuration, and its share of the possible gain."""
     single = int(train.sum(axis=0).argmin())
     rows = np.stack([held[:, single], own, held.min(axis=1)], axis=1)
     ratio, low, high = bootstrap(rows, lambda each: float(each[:, 0].sum() / each[:, 1].sum()))

@@ -130,7 +130,7 @@ def _dispatch(found: Lines) -> Found:
     for name in ("sparsity", "sort", "compilers"):
         for line in figures(found, name):
             text = with_interval(line["over_best_single"], line["interval"])
-            told.append(f"{name}: {text}, {line['share_of_oracle']:.0%} of what could be gained")
+            told.append(f"{name}: {text}, {line['share_of_oracle']:.0%} of the possible gain")
             if name == "sparsity":
                 holds = line["over_best_single"] >= 1.2
     return ("; ".join(told), holds) if told else NOT_RUN
@@ -209,7 +209,7 @@ def page(found: Lines, pool: Mapping[str, Any]) -> str:
         told, holds = each.read(found)
         verdict = {True: "yes", False: "no", None: ""}[holds]
         rows.append([each.system, each.claim, told, each.line, verdict])
-    heads = ["system", "the paper", "found here", "line", "reached"]
+    heads = ["system", "the paper", "measured here", "target", "met"]
     parts = [begin + table(heads, rows)]
     tables = (_trials, _areas, _picks, _ranks, _live_ansor, _live_bolt, _dispatched, _tuned)
     parts += [text for make in tables if (text := make(found))]
@@ -226,7 +226,7 @@ def _trials(found: Lines) -> str:
             rows.append([line["tuner"], tasks, trials, f"{line['missed_share']:.0%}"])
     if not rows:
         return ""
-    heads = ["tuner", "tasks", "trials to 95 % of the best", "missed it"]
+    heads = ["tuner", "tasks", "trials to 95 % of the best", "runs that missed it"]
     return table(heads, rows)
 
 
@@ -330,7 +330,7 @@ def _tuned(found: Lines) -> str:
          *(f"{line[name]:.3f}" for name in scores), f"{line['seconds_of_compiling']:.0f} s"]
         for line in compilers
     ]  # fmt: skip
-    heads = ["compiler", "graphs that ran", *scores, "compiling, with its tuning"]
+    heads = ["compiler", "graphs that ran", *scores, "compile time, including tuning"]
     first = table(heads, rows)
     names = [line["compiler"] for line in compilers]
     cells = {(line["graph"], line["compiler"]): line for line in lines if "graph" in line}

@@ -1,4 +1,4 @@
-"""Graphs that draw random numbers, compiled by real compilers with streams of their own."""
+"""Graphs that draw random numbers, compiled by real compilers with their own random streams."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def random_sample(name: str, *ops: Op, shape: tuple[int, ...] = (8, 64)) -> Samp
     )
 
 
-MADE = Ref(1)
+DOUBLED = Ref(1)
 SAMPLES = {
-    "dropout": random_sample("dropout", Op("torch.nn.functional.dropout", (MADE, 0.5, True))),
+    "dropout": random_sample("dropout", Op("torch.nn.functional.dropout", (DOUBLED, 0.5, True))),
     "bernoulli": random_sample(
         "bernoulli", Op("torch.sigmoid", (X,)), Op("torch.bernoulli", (Ref(2),))
     ),
@@ -45,10 +45,10 @@ SAMPLES = {
         "multinomial", Op("torch.softmax", (X, -1)), Op("torch.multinomial", (Ref(2), 16, True))
     ),
     "dropout2d": random_sample(
-        "dropout2d", Op("torch.nn.functional.dropout2d", (MADE, 0.5, True)), shape=(8, 16, 4, 4)
+        "dropout2d", Op("torch.nn.functional.dropout2d", (DOUBLED, 0.5, True)), shape=(8, 16, 4, 4)
     ),
     "rrelu": random_sample(
-        "rrelu", Op("torch.nn.functional.rrelu", (MADE,), (("training", True),))
+        "rrelu", Op("torch.nn.functional.rrelu", (DOUBLED,), (("training", True),))
     ),
     "attention": random_sample(
         "attention",
@@ -61,7 +61,7 @@ SAMPLES = {
     ),
     "native_dropout": random_sample(
         "native_dropout",
-        Op("torch.native_dropout", (MADE, 0.5, True)),
+        Op("torch.native_dropout", (DOUBLED, 0.5, True)),
         Op("operator.getitem", (Ref(2), 0)),
     ),
 }

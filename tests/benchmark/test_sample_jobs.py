@@ -20,7 +20,7 @@ def chain(length: int) -> Sample:
 
 def test_a_packed_job_has_the_same_sample_row_and_candidates() -> None:
     sample = chain(3)
-    row = {**sample_to_row(sample), "a_column_of_its_own": 3}
+    row = {**sample_to_row(sample), "extra_column": 3}
     job = SampleJob(sample, row, [CANDIDATE])
     packed = job.packed()
     assert (packed.sample, packed.row, packed.candidates) == (sample, row, [CANDIDATE])

@@ -1,4 +1,4 @@
-"""Runs operators on expanded operands under a memory limit, each in a separate process."""
+"""Jobs with operators on expanded operands under a memory limit, each in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short run of the fuzzer: nothing that `materialize` takes unasked dies by a signal."""
+"""A short run of the fuzzer: operators that `materialize` accepts by default do not crash."""
 
 from __future__ import annotations
 
