@@ -69,7 +69,7 @@ SAMPLES = {
 
 def record_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the record of a sample under inductor."""
-    (record,) = run(SAMPLES[name], "inductor", options=options, settings=SETTINGS)
+    (record,) = run(SAMPLES[name], "inductor", options=options, settings=SETTINGS).to_list()
     assert record["status"] == "ok", record["error_message"]
     return record
 
