@@ -68,9 +68,12 @@ def find_candidate_name(path: Path) -> str:
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         and not node.name.startswith("_")
-        and not any(
-            ast.unparse(decorator).partition("(")[0].endswith("jit")
-            for decorator in node.decorator_list
+        and not (
+            isinstance(node, ast.FunctionDef)
+            and any(
+                ast.unparse(decorator).partition("(")[0].endswith("jit")
+                for decorator in node.decorator_list
+            )
         )
     ]
     chosen = [name for name in USUAL_NAMES if name in names] if len(names) > 1 else names
