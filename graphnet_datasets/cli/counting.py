@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import typer
 
+from ..terminal import counted
 from .terminal import echo
 
 PARTLY = 3
@@ -31,19 +33,40 @@ def stoppable(promise: str) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from error
 
 
-def show_account(failures: Sequence[str], report_path: Path, earlier: str, summary: object) -> None:
-    """Print the first failures, the items finished by an earlier call, and the summary.
+class Report(Protocol):
+    """The outcome of a command that writes a dataset from many items."""
 
-    Each failure takes a line; the report contains the others. `earlier` may be "".
+    @property
+    def out(self) -> Path | None: ...
+
+    @property
+    def report_path(self) -> Path: ...
+
+    @property
+    def num_resumed(self) -> int: ...
+
+    def summary(self) -> str: ...
+
+
+def show_report(
+    report: Report, failures: Sequence[str], verb: str, noun: str = "graph", plural: str = "graphs"
+) -> int:
+    """Print the first failures, the number of resumed items and the summary; return the status.
+
+    Each failure takes a line. `verb` is the participle for a processed item.
     """
     for failure in failures[:MAX_FAILURES_SHOWN]:
         echo(failure, err=True)
     hidden = len(failures) - MAX_FAILURES_SHOWN
     if hidden > 0:
-        echo(f"… and {hidden} more in {report_path}", err=True)
-    if earlier:
-        echo(f"{earlier} by an earlier call")
-    echo(summary)
+        echo(f"… and {hidden} more in {report.report_path}", err=True)
+    if report.num_resumed:
+        items = counted(report.num_resumed, f"{noun} was", f"{plural} were")
+        echo(f"{items} {verb} by an earlier call")
+    echo(report.summary())
+    if report.out is None:
+        return 1
+    return PARTLY if failures else 0
 
 
 @contextlib.contextmanager

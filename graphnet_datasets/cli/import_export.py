@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..terminal import counted
-from .counting import PARTLY, show_account, show_count
+from .counting import PARTLY, show_count, show_report
 from .disk import new_output
 from .terminal import echo
 
@@ -47,8 +47,8 @@ def import_trees(
 ) -> None:
     """Read GraphNet sample directories into a dataset.
 
-    The same command continues where it was stopped. It exits 0 where every directory was read, 3
-    where some could not be (the report says why) and 1 where nothing was written.
+    The same command continues after an interruption. Exits with 0 if every directory was read, with
+    3 if some could not be read (the report lists the reasons), and with 1 if nothing was written.
     """
     from ..storage.importing import import_directories
 
@@ -64,14 +64,12 @@ def import_trees(
             on_progress=count,
         )
     failures = [f"{failure.path}: {failure.reason}" for failure in done.failures]
-    earlier = counted(done.num_resumed, "directory was", "directories were") + " read"
-    show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
+    status = show_report(done, failures, "read", "directory", "directories")
     if calibrate and done.out:
         from .calibrate import run_calibration
 
         run_calibration(done.out, jobs=jobs)
-    if done.failures:
-        raise typer.Exit(PARTLY if done.out else 1)
+    raise typer.Exit(status)
 
 
 @app.command("export", epilog="Example: graphnet export graphnet")

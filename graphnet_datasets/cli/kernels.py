@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..terminal import counted
-from .counting import KEPT, PARTLY, show_account, show_count, stoppable
+from .counting import KEPT, show_count, show_report, stoppable
 from .disk import new_output
 from .groups import with_groups
 from .selection import SelectionOptions
@@ -77,9 +76,4 @@ def kernels(
             on_progress=count,
         )
     failures = [f"{refusal.id}: {refusal.message or refusal.reason}" for refusal in done.refused]
-    earlier = counted(done.num_resumed, "graph was", "graphs were") + " compiled"
-    show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
-    if done.out is None:
-        raise typer.Exit(1)
-    if done.refused:
-        raise typer.Exit(PARTLY)
+    raise typer.Exit(show_report(done, failures, "compiled"))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from ..errors import TransformError
-from ..terminal import counted
-from .counting import KEPT, PARTLY, show_account, show_count, stoppable
+from .counting import KEPT, show_count, show_report, stoppable
 from .disk import new_output
 from .groups import OptionGroup, with_groups
 from .selection import SelectionOptions
@@ -88,7 +87,7 @@ class TransformOptions(OptionGroup):
         """Return the requested steps.
 
         Raises:
-            TransformError: none is, or they have options that do not go together.
+            TransformError: no step is requested, or `--method` comes without exactly one `--parts`.
         """
         from ..transforms.registry import Step
 
@@ -156,10 +155,9 @@ def transform(
 ) -> None:
     """Make a dataset of samples that are made of samples.
 
-    Each graph has a separate process; the same command continues where it was stopped. Equal
-    parts are merged. It exits 0 where something was made of every graph, 3 where graphs were
-    refused (they are named with the reason; the report in --out has all) and 1 where nothing was
-    written.
+    Each graph is transformed in its own process; the same command continues after an interruption.
+    Equal parts are merged. Exits with 0 if no graph was refused, with 3 if some were (the report in
+    --out lists the reasons), and with 1 if nothing was written.
     """
     from ..isolation import Limits
     from ..storage.transforming import TRANSFORM_LIMITS, transform_dataset
@@ -184,9 +182,4 @@ def transform(
             on_progress=count,
         )
     failures = [f"{refusal.id}: {refusal.refused[0].message}" for refusal in done.refused]
-    earlier = counted(done.num_resumed, "graph was", "graphs were") + " transformed"
-    show_account(failures, done.report_path, earlier if done.num_resumed else "", done.summary())
-    if done.out is None:
-        raise typer.Exit(1)
-    if done.refused:
-        raise typer.Exit(PARTLY)
+    raise typer.Exit(show_report(done, failures, "transformed"))

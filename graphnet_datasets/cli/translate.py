@@ -92,8 +92,8 @@ def translate(
                 echo(f"{translation.sample_id} agrees at t = {translation.min_t:.2f}")
             done[translation.result.name] = translation.result
         if done:
-            ordered = (done.get(row_name(*name)) for name in chosen.names)
-            _write([result for result in ordered if result is not None], out)
+            ordered = (row_name(*name) for name in chosen.names)
+            _write([done[name] for name in ordered if name in done], out)
     echo(f"{len(done)} of {len(chosen)} samples translated to {to}, in {out}")
     if len(done) < len(chosen):
         raise typer.Exit(PARTLY if done else 1)

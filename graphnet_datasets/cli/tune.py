@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..atomic import write_text
-from .counting import KEPT, PARTLY, show_account, show_count, stoppable
+from .counting import KEPT, show_count, show_report, stoppable
 from .disk import new_output
 from .groups import with_groups
 from .selection import SelectionOptions
@@ -42,17 +42,13 @@ def tasks(
 ) -> None:
     """Cut the fused operators of graphs out as tasks to tune, each once with its sources.
 
-    Each graph is exported and lowered by TVM in a separate process; the same command continues
-    where it was stopped. It exits 0 where every graph gave tasks, 3 where some gave none and 1
-    where none did.
+    Each graph is exported and lowered by TVM in its own process; the same command continues after
+    an interruption. Exits with 0 if every graph has tasks, with 3 if some graphs lack tasks, and
+    with 1 if all do.
     """
     from ..tuning.collecting import collect_tasks
 
-    with (
-        stoppable(KEPT),
-        new_output(out),
-        show_count("Cutting", "graphs") as count,
-    ):
+    with stoppable(KEPT), new_output(out), show_count("Cutting", "graphs") as count:
         done = collect_tasks(
             names,
             out,
@@ -64,11 +60,7 @@ def tasks(
             on_progress=count,
         )
     failures = [f"{refusal.id}: {refusal.message or refusal.reason}" for refusal in done.refused]
-    show_account(failures, done.report_path, _earlier(done.num_resumed), done.summary())
-    if done.out is None:
-        raise typer.Exit(1)
-    if done.refused:
-        raise typer.Exit(PARTLY)
+    raise typer.Exit(show_report(done, failures, "cut"))
 
 
 @app.command("tune", epilog="Example: graphnet tune cv --max-ops 50 --trials 64 --out tuned")
@@ -140,7 +132,7 @@ def tune(
 
     The plan is printed first, then a line for each trial: the best so far, failures, time left.
     Every candidate is built, checked and timed in a separate process within limits. The same
-    command continues where it was stopped. `--replay` needs neither TVM nor a quiet machine.
+    command continues after an interruption. `--replay` needs neither TVM nor a quiet machine.
     """
     if replay is not None:
         _compare(replay, tuner, allocator, trials, seeds, option, report, as_json=as_json)
@@ -155,11 +147,7 @@ def tune(
     from ..tuning.measure import TimingPlan
     from ..tuning.running import TaskChoice, tune_samples
 
-    with (
-        stoppable(KEPT),
-        new_output(out),
-        show_count("Cutting", "graphs") as count,
-    ):
+    with stoppable(KEPT), new_output(out), show_count("Cutting", "graphs") as count:
         done = tune_samples(
             names,
             out,
@@ -238,9 +226,3 @@ def _compare(
         if report is not None:
             write_text(report, board.markdown())
             write_text(report.with_suffix(".jsonl"), board.json_lines())
-
-
-def _earlier(num_resumed: int) -> str:
-    from ..terminal import counted
-
-    return f"{counted(num_resumed, 'graph was', 'graphs were')} cut" if num_resumed else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -109,8 +110,8 @@ def validate(
             return spare.pop() if spare else Validator(**terms, jobs=1)
 
         count = stack.enter_context(show_count("Validating", "samples"))
-        order = iter([row_name(*name) for name in chosen.names])
-        next_name = next(order)
+        row_names = [row_name(*name) for name in chosen.names]
+        waiting = collections.deque(row_names)
         try:
             for validation, result in validate_rows(
                 chosen,
@@ -123,16 +124,14 @@ def validate(
             ):
                 results[result.name] = validation, result
                 count(len(results), len(chosen))
-                while (
-                    as_json and next_name in results
-                ):  # in order, as soon as all before are finished
-                    echo(results[next_name][0].to_json())
-                    next_name = next(order, "")
+                # Each line is printed when all previous samples are finished.
+                while as_json and waiting and waiting[0] in results:
+                    echo(results[waiting.popleft()][0].to_json())
         except KeyboardInterrupt:
             if not as_json:
                 _print([validation for validation, _ in results.values()])
             raise
-        ordered = [results[row_name(*name)] for name in chosen.names]
+        ordered = [results[name] for name in row_names]
         if out is not None:
             _write(ordered, out, staging)
     validations = [validation for validation, _ in ordered]
@@ -157,10 +156,9 @@ def _print(validations: Iterable[Validation]) -> None:
 
 
 def start_early(ctx: Any, words: Sequence[str]) -> None:
-    """Start the processes of torch's checks for a command line that is not understood yet.
+    """Start the processes of torch's checks before the command line is parsed, in `ctx.obj`.
 
-    They wait in `ctx.obj`. A command line that may ask for other ones starts none, nor does one
-    that a shell asks to complete.
+    Does nothing if the command may need other processes, or if the shell completes its words.
     """
     named = [word for word in words if not word.startswith("-")]
     chosen = ("--check", "--framework", "--help")
@@ -177,7 +175,7 @@ def start_early(ctx: Any, words: Sequence[str]) -> None:
 
 
 def is_likely_torch(sources: Sequence[str], frameworks: Sequence[str]) -> bool:
-    """Guess whether samples of torch are asked for; a wrong guess costs time alone.
+    """Guess whether samples of torch are selected; a wrong guess only costs time.
 
     >>> is_likely_torch(["torchvision/resnet18"], []), is_likely_torch(["cv"], ["paddle"])
     (True, False)

@@ -18,11 +18,11 @@ from ..isolation import Limits
 from ..schema import CONFIGS
 from ..schema.tables import TUNING_TASKS
 from ..storage.filters import Filters
-from ..storage.mapping import ignore
+from ..storage.mapping import Count, ignore
 from ..storage.staging import Staging
 from ..terminal import counted
 from .allocators.base import DEFAULT_SLOT_TRIALS
-from .collecting import Count, check_tvm, collect_tasks
+from .collecting import check_tvm, collect_tasks
 from .isolated_space import IsolatedSpace
 from .journal import Journal
 from .loop import Budget, Progress, TuningResult, tune
@@ -145,7 +145,7 @@ def tune_samples(
     dataset: str | os.PathLike[str] = "graphnet",
     filters: Filters | None = None,
     trust_remote_code: bool = False,
-    on_collect: Count | None = None,
+    on_collect: Count = ignore,
     on_plan: Callable[[RunPlan], None] | None = None,
     on_trial: Callable[[Progress], None] | None = None,
 ) -> TuningRun:
@@ -276,7 +276,7 @@ def _tasks_of(
     threads: int,
     dataset: str | os.PathLike[str],
     filters: Filters | None,
-    on_collect: Count | None,
+    on_collect: Count,
 ) -> list[Task]:
     names = [samples] if isinstance(samples, str | os.PathLike) else list(samples)
     if len(names) == 1 and _is_dataset_of_tasks(names[0]):
@@ -290,7 +290,7 @@ def _tasks_of(
             dataset=dataset,
             filters=filters,
             jobs=1,
-            on_progress=on_collect or ignore,
+            on_progress=on_collect,
         )
         if report.out is None:
             raise TuningError(
