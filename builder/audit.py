@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from graphnet_datasets.errors import MissingExtraError
-from graphnet_datasets.isolation import Finished, Limits, LocalPool, PoolJob, Work
+from graphnet_datasets.isolation import Finished, Limits, LocalPool, PoolJob
 from graphnet_datasets.schema.tables import CONFIGS, GRAPHS
 from graphnet_datasets.storage.table import read_table
 
-from .capturing import EMBEDDED, PHASES, environment_of, worker_of
+from .capturing import EMBEDDED, work_of
 from .catalog import Entry, parse_line, read_catalog
 from .libraries import library_of
 from .sources import FILES
@@ -185,7 +185,7 @@ def _audit_all(entries: Sequence[Entry], jobs: int, is_twice: bool) -> Iterator[
     for entry in entries:
         by_library.setdefault(entry.library, []).append(entry)
     for library, group in by_library.items():
-        work = Work(worker_of(library), PHASES, LIMITS, environment_of(library))
+        work = work_of(library, LIMITS)
         by_line = {entry.line: entry for entry in group}
         with contextlib.closing(LocalPool(work, min(jobs, len(group)))) as pool:
             for finished in pool.run(_job(entry, is_twice) for entry in group):

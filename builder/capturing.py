@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from graphnet_datasets.isolation import Limits
+from graphnet_datasets.isolation import Limits, Work
 
 from .catalog import Entry
 from .libraries import LIBRARIES, library_of
@@ -86,10 +86,12 @@ def worker_of(library: str) -> str:
     return LIBRARIES[library].worker
 
 
-def environment_of(library: str) -> dict[str, str]:
-    """Return the environment variables of a worker that captures models of a library."""
+def work_of(library: str, limits: Limits, *, is_confined: bool = True) -> Work:
+    """Return the configuration of workers that capture models of a library."""
     # Models are built from configurations, so nothing is downloaded.
-    return {LIBRARY_VARIABLE: library, "HF_HUB_OFFLINE": os.environ.get("HF_HUB_OFFLINE", "1")}
+    offline = os.environ.get("HF_HUB_OFFLINE", "1")
+    environment = {LIBRARY_VARIABLE: library, "HF_HUB_OFFLINE": offline}
+    return Work(worker_of(library), PHASES, limits, environment, is_confined=is_confined)
 
 
 class Keys:

@@ -12,25 +12,26 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from graphnet_datasets.atomic import write_bytes, write_text
-from graphnet_datasets.errors import RunError
-from graphnet_datasets.isolation import RESULT_FILE, Finished, LocalPool, Pool, PoolJob, Work
-from graphnet_datasets.isolation.ray_pool import RayPool
+from graphnet_datasets.isolation import (
+    RESULT_FILE,
+    Finished,
+    LocalPool,
+    PoolJob,
+    check_executor,
+    open_pool,
+)
 
 from .capturing import (
     FAILURE,
     LIMITS,
-    PHASES,
     Capture,
     Keys,
-    environment_of,
     known_first,
-    worker_of,
+    work_of,
 )
 from .catalog import Entry
 from .effort import record
 from .weights import path_of
-
-EXECUTORS = ("local", "ray")
 
 
 def capture_all(
@@ -52,14 +53,14 @@ def capture_all(
         RunError: there is no such executor, no cluster, or no worker can be started.
         MissingExtraError: Ray is not installed.
     """
-    if executor not in EXECUTORS:
-        raise RunError(f"There is no executor `{executor}`. Choose one of {', '.join(EXECUTORS)}.")
+    check_executor(executor)
     keys = keys or Keys()
     waiting = yield from known_first(entries, build, keys, is_failure_kept)
     for library, of_library in waiting.items():
-        work = Work(worker_of(library), PHASES, LIMITS, environment_of(library), is_confined=False)
+        work = work_of(library, LIMITS, is_confined=False)
+        num_workers = min(jobs, len(of_library)) if executor == "local" else None
         by_line = {entry.line: entry for entry in of_library}
-        with contextlib.closing(_pool(work, executor, min(jobs, len(of_library)))) as pool:
+        with contextlib.closing(open_pool(work, executor, num_workers)) as pool:
             for finished in pool.run(map(_job, of_library)):
                 entry = by_line[finished.job.payload["line"]]
                 record(build, entry, finished)
@@ -77,7 +78,7 @@ def measure_all(
     for entry in entries:
         by_library.setdefault(entry.library, []).append(entry)
     for library, of_library in by_library.items():
-        work = Work(worker_of(library), PHASES, LIMITS, environment_of(library), is_confined=False)
+        work = work_of(library, LIMITS, is_confined=False)
         by_line = {entry.line: entry for entry in of_library}
         with contextlib.closing(LocalPool(work, min(jobs, len(of_library)))) as pool:
             for finished in pool.run(_job(entry, is_measuring=True) for entry in of_library):
@@ -85,10 +86,6 @@ def measure_all(
                 if finished.result is not None:
                     write_bytes(path_of(keys.path(entry, build)), finished.result)
                 yield entry, finished.reason
-
-
-def _pool(work: Work, executor: str, jobs: int) -> Pool:
-    return RayPool(work) if executor == "ray" else LocalPool(work, jobs)
 
 
 def _job(entry: Entry, **more: bool) -> PoolJob:

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -69,12 +69,7 @@ def main(module: str) -> NoReturn:
     """
     with not_collecting():
         worker = importlib.import_module(module)
-        seldom = worker.prepare() if hasattr(worker, "prepare") else ()
-    _serve_all(worker.work, seldom or ())
-
-
-def _serve_all(job: Job, seldom: Sequence[str]) -> NoReturn:
-    """Serve jobs until the client ends."""
+        seldom = worker.prepare() if hasattr(worker, "prepare") else None
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     mark()
     # Some libraries keep their own threads, which survive a fork through the libraries' own
@@ -88,9 +83,9 @@ def _serve_all(job: Job, seldom: Sequence[str]) -> NoReturn:
     connection = _Connection(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]), parent_fd)
     if os.environ.get(CONFINED_VARIABLE):
         software_rules()  # before the first fork, so that all jobs share them
-    late = LateImports(seldom)
+    late = LateImports(seldom or ())
     while True:  # once for each server that this process becomes by forking
-        connection = _serve(connection, job, late)
+        connection = _serve(connection, worker.work, late)
 
 
 class _Connection(NamedTuple):
