@@ -255,8 +255,7 @@ READERS = {
     "report/graph_picture.py": "doctests",
     "bisection/reproducer.py": "text of a program",
     "tuning/worker.py": "the job of the parent process",
-    "storage/transforming/worker.py": "the job of the parent process",
-    "storage/importing/reading.py": "the job of the parent process",
+    "storage/plans.py": "the job of the parent process",
     "tensor_comprehensions/tuner/measure_worker.py": "the job of the parent process",
 }
 

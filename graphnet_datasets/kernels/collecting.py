@@ -5,14 +5,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..analysis.splits import SPLITS
-from ..atomic import write_text
 from ..benchmark.handover import COMPILERS_VARIABLE
 from ..decoding import read_json_lines
 from ..frameworks.builds import check_device
@@ -124,9 +122,9 @@ def collect_kernels(
     work = Work("graphnet_datasets.kernels.worker", PHASES, limits, {COMPILERS_VARIABLE: compiler})
     mapping = ResumableMap(staging, job, limits)
     with staging.hold(), contextlib.closing(open_pool(work, executor, jobs)) as pool:
-        items = map(row_item, chosen.stream())
-        results = mapping.collect(items, pool, on_progress, len(chosen))
-        ordered = [(name, results[row_name(framework, name)]) for framework, name in chosen.names]
+        results = mapping.run(map(row_item, chosen.stream()), pool)
+        names = [row_name(*name) for name in chosen.names]
+        ordered = mapping.collect(results, names, on_progress)
         return _finish(staging, ordered, mapping.num_resumed)
 
 
@@ -138,27 +136,22 @@ def _read_finished(staging: Staging) -> KernelReport:
     return KernelReport(staging.target, path, outcomes, num_resumed=len(outcomes))
 
 
-def _finish(
-    staging: Staging, results: Sequence[tuple[str, Result]], num_resumed: int
-) -> KernelReport:
-    """Write the dataset and the report from the results by id."""
+def _finish(staging: Staging, results: Sequence[Result], num_resumed: int) -> KernelReport:
+    """Write the dataset and the report."""
     outcomes = tuple(
-        GraphKernels(name, result.num_rows, *result.refusal) for name, result in results
+        GraphKernels(result.sample_id, result.num_rows, *result.refusal) for result in results
     )
-    target = staging.target
-    report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
-    if not any(outcome.num_kernels for outcome in outcomes):
-        path = target.with_name(f"{target.name}.{REPORT_NAME}")
-        write_text(path, report)
-        return KernelReport(None, path, outcomes, num_resumed)
-    staged, reader = staging.new_place(), PartReader()
-    by_id = [result for _, result in sorted(results, key=lambda item: item[0])]
-    for split in SPLITS:
-        of_split = [result for result in by_id if result.notes.get("split") == split]
-        rows = (row for result in of_split for row in reader.rows(result))
-        if any(result.num_rows for result in of_split):
-            write_shards(rows, staged / FOLDER, split, table=KERNELS)
-    write_text(staged / REPORT_NAME, report)
-    write_readme(staged)
-    staging.publish(staged)
-    return KernelReport(target, target / REPORT_NAME, outcomes, num_resumed)
+    with_kernels = [result for result in results if result.num_rows]
+    with_kernels.sort(key=lambda result: result.sample_id)
+
+    def write(staged: Path) -> None:
+        reader = PartReader()
+        for split in SPLITS:
+            of_split = [result for result in with_kernels if result.notes["split"] == split]
+            if of_split:
+                rows = (row for result in of_split for row in reader.rows(result))
+                write_shards(rows, staged / FOLDER, split, table=KERNELS)
+        write_readme(staged)
+
+    out, path = staging.publish_with_report(REPORT_NAME, outcomes, write if with_kernels else None)
+    return KernelReport(out, path, outcomes, num_resumed)

@@ -25,7 +25,7 @@ from ..isolation import Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
 from ..schema.tables import KERNELS
-from ..storage.mapping import map_items
+from ..storage.mapping import map_items, refusal_of
 from ..storage.table import to_arrow
 from ..timing.clocks import WallClock
 from ..transforms.subgraphs import subgraph_hash
@@ -63,11 +63,9 @@ def _collect(
     try:
         rows = list(_rows(row, job, reporter))
         if not rows:
-            refused = ["it generated nothing: all is left to libraries", ""]
-    except TransformError as error:
-        refused = [error.reason or str(error), str(error)]
+            refused = "it generated nothing: all is left to libraries", ""
     except GraphNetError as error:
-        refused = [f"{type(error).__name__}", str(error)]
+        refused = refusal_of(error)
     notes = {"split": split_of_row(row), "refused": refused}
     return [to_arrow([kernel_row], KERNELS) for kernel_row in rows], notes
 

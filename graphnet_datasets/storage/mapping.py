@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..errors import GraphNetError, TransformError
 from ..isolation import RESULT_FILE, Finished, Pool, PoolJob
 from ..schema import GRAPHS_SCHEMA
 from ..version import __version__
@@ -71,8 +72,13 @@ class Result:
     ending: str = ""
 
     @property
+    def sample_id(self) -> str:
+        """The id of the sample, if the item is that of a row."""
+        return self.name.partition(":")[2]
+
+    @property
     def refusal(self) -> tuple[str, str]:
-        """The reason why the item has no rows, in a few words and in full; empty if it has some."""
+        """The reason why the item has no rows, in a few words and in full; empty if it has rows."""
         if self.lost:
             return f"its process ended: {self.lost.partition(':')[0]}", self.lost
         reason, message = self.notes.get("refused") or ("", "")
@@ -97,6 +103,13 @@ def row_item(
 def row_name(framework: str, sample_id: str) -> str:
     """Return the name of the item of a row."""
     return f"{framework}:{sample_id}"
+
+
+def refusal_of(error: GraphNetError) -> tuple[str, str]:
+    """Return the reason of an error in a few words and its message, for the note `refused`."""
+    if isinstance(error, TransformError):
+        return error.reason or str(error), str(error)
+    return type(error).__name__, str(error)
 
 
 def digest_of(content: Any) -> str:
@@ -140,17 +153,15 @@ class ResumableMap:
             self._earlier = self._read_earlier()
         items = iter(items)
         resumed: collections.deque[Result] = collections.deque()
-        first: list[Item] = []
-        for item in items:  # most of the finished items come first, and need no pool
-            earlier = self._resume(item)
-            if earlier is None:
-                first.append(item)
-                break
-            yield earlier
-        waiting = self._without_finished(itertools.chain(first, items), resumed)
         pending: dict[str, list[Item]] = {}
         lost: list[tuple[Item, Path]] = []
-        if first:
+        for item in items:  # most of the finished items come first, and need no pool
+            earlier = self._resume(item)
+            if earlier is not None:
+                yield earlier
+                continue
+            # The pool takes all other items, which ends this loop.
+            waiting = itertools.chain([item], self._without_finished(items, resumed))
             for finished in pool.run(self._jobs(waiting, chunk, pending)):
                 yield from _drain(resumed)
                 yield from self._take(finished, pending, lost, is_last=False)
@@ -163,16 +174,16 @@ class ResumableMap:
                 path.unlink(missing_ok=True)
 
     def collect(
-        self, items: Iterable[Item], pool: Pool, count: Count, total: int, *, chunk: int = 1
-    ) -> dict[str, Result]:
-        """Return all results by name, counting them as they come."""
-        count(0, total)
-        results: dict[str, Result] = {}
-        for result in self.run(items, pool, chunk=chunk):
-            results[result.name] = result
-            count(len(results), total)
+        self, results: Iterable[Result], names: Sequence[str], count: Count
+    ) -> list[Result]:
+        """Return the results of `run` in the order of their names, counting them as they come."""
+        count(0, len(names))
+        by_name: dict[str, Result] = {}
+        for result in results:
+            by_name[result.name] = result
+            count(len(by_name), len(names))
         self.report_ignored()
-        return results
+        return [by_name[name] for name in names]
 
     def report_ignored(self) -> None:
         """Log the number of ignored parts and results, if there are any."""

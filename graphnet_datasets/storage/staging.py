@@ -7,11 +7,15 @@ publish the dataset by a single rename.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from ..atomic import write_text
 from ..errors import DatasetExistsError
 
 PART_SUFFIX = ".arrow"
@@ -92,6 +96,23 @@ class Staging:
         staged = self.directory / f"staged{self.target.suffix}"
         shutil.rmtree(staged, ignore_errors=True)
         return staged
+
+    def publish_with_report(
+        self, name: str, outcomes: Iterable[Any], write: Callable[[Path], object] | None
+    ) -> tuple[Path | None, Path]:
+        """Publish the dataset that `write` writes, with a report of dataclasses as JSON lines.
+
+        Return the paths of both. If `write` is None there is no dataset, and the report is written
+        beside the target.
+        """
+        report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
+        if write is None:
+            return None, write_text(self.target.with_name(f"{self.target.name}.{name}"), report)
+        staged = self.new_place()
+        write(staged)
+        write_text(staged / name, report)
+        self.publish(staged)
+        return self.target, self.target / name
 
     def publish(self, staged: Path) -> None:
         """Move the written dataset to its target."""

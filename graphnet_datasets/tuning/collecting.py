@@ -5,13 +5,11 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_text
 from ..decoding import read_json_lines
 from ..errors import CompilerUnavailableError
 from ..isolation import Limits, LocalPool, Work, num_processors
@@ -122,9 +120,9 @@ def collect_tasks(
     mapping = ResumableMap(staging, {"mcpu": mcpu, "threads": threads}, limits)
     pool = LocalPool(work, min(jobs or num_processors(), len(chosen)))
     with staging.hold(), contextlib.closing(pool):
-        items = map(row_item, chosen.stream())
-        results = mapping.collect(items, pool, on_progress, len(chosen))
-        ordered = [(name, results[row_name(framework, name)]) for framework, name in chosen.names]
+        results = mapping.run(map(row_item, chosen.stream()), pool)
+        names = [row_name(*name) for name in chosen.names]
+        ordered = mapping.collect(results, names, on_progress)
         return _finish(staging, ordered, mapping.num_resumed)
 
 
@@ -178,25 +176,20 @@ def _read_finished(staging: Staging) -> TaskReport:
     return TaskReport(staging.target, path, tasks, outcomes, num_resumed=len(outcomes))
 
 
-def _finish(
-    staging: Staging, results: Sequence[tuple[str, Result]], num_resumed: int
-) -> TaskReport:
-    """Write the dataset and the report from the results by id."""
+def _finish(staging: Staging, results: Sequence[Result], num_resumed: int) -> TaskReport:
+    """Write the dataset and the report."""
     outcomes = tuple(
-        GraphTasks(name, result.num_rows, result.notes.get("skipped", {}), *result.refusal)
-        for name, result in results
+        GraphTasks(
+            result.sample_id, result.num_rows, result.notes.get("skipped", {}), *result.refusal
+        )
+        for result in results
     )
     reader = PartReader()
-    rows = (row for _, result in results for row in reader.rows(result))
+    rows = (row for result in results for row in reader.rows(result))
     tasks = tuple(merge_tasks(Task.from_row(row.to_pylist()[0]) for row in rows))
-    target = staging.target
-    report = "".join(f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes)
-    if not tasks:
-        path = target.with_name(f"{target.name}.{REPORT_NAME}")
-        write_text(path, report)
-        return TaskReport(None, path, (), outcomes, num_resumed)
-    staged = staging.new_place()
-    fill_tuning(staged, tasks, ())
-    write_text(staged / REPORT_NAME, report)
-    staging.publish(staged)
-    return TaskReport(target, target / REPORT_NAME, tasks, outcomes, num_resumed)
+
+    def write(staged: Path) -> None:
+        fill_tuning(staged, tasks, ())
+
+    out, path = staging.publish_with_report(REPORT_NAME, outcomes, write if tasks else None)
+    return TaskReport(out, path, tasks, outcomes, num_resumed)

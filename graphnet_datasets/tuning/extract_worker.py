@@ -20,7 +20,7 @@ from ..isolation import Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
 from ..schema.tables import TUNING_TASKS
-from ..storage.mapping import map_items
+from ..storage.mapping import map_items, refusal_of
 from ..storage.table import to_arrow
 from .extract import Extraction, extract_tasks
 from .intrinsics import import_meta_schedule
@@ -50,12 +50,9 @@ def _extract(
         extraction = cut(row, job, reporter)
         tasks, skipped = extraction.tasks, extraction.skipped
         if not tasks:
-            reasons = ", ".join(skipped) or "TVM finds no tunable operator"
-            refused = [reasons, ""]
-    except TransformError as error:
-        refused = [error.reason or str(error), str(error)]
+            refused = ", ".join(skipped) or "TVM finds no tunable operator", ""
     except GraphNetError as error:
-        refused = [type(error).__name__, str(error)]
+        refused = refusal_of(error)
     notes = {"skipped": skipped, "refused": refused}
     rows = [{**task.to_row(), "schema_version": SCHEMA_VERSION} for task in tasks]
     return [to_arrow([task_row], TUNING_TASKS) for task_row in rows], notes

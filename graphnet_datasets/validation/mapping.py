@@ -55,8 +55,7 @@ def validate_rows(
 
     with contextlib.closing(LocalPool(make_worker, jobs)) as pool:
         for result in mapping.run(map(row_item, chosen.stream()), pool):
-            row = {"id": result.name.partition(":")[2], **result.notes}
-            validation = Validation.from_row(row)
+            validation = Validation.from_row({"id": result.sample_id, **result.notes})
             assert validation is not None  # noqa: S101 - the notes have the column
             yield validation, result
     mapping.report_ignored()

@@ -82,7 +82,9 @@ def collect(
     mapping = ResumableMap(staging, {"with": job}, terms)
     retry = options.pop("retry", None)
     items = (row_item(row, retry=retry) for row in rows)
-    return mapping, mapping.collect(items, pool, ignore, len(rows), **options)
+    names = [row_name("torch", row["id"]) for row in rows]
+    results = mapping.collect(mapping.run(items, pool, **options), names, ignore)
+    return mapping, {result.name: result for result in results}
 
 
 def texts(results: dict[str, Result], rows: list[dict[str, Any]] = ROWS) -> list[str]:
@@ -109,8 +111,12 @@ def test_a_stop_at_any_place_loses_nothing(
         collect(staging, Here(tmp_path, stops_after=stops_after))
     counts: list[tuple[int, int]] = []
     pool, mapping = Here(tmp_path), ResumableMap(staging, {"with": 1}, 0)
-    items = map(row_item, ROWS)
-    results = mapping.collect(items, pool, lambda *numbers: counts.append(numbers), len(ROWS))
+    names = [row_name("torch", row["id"]) for row in ROWS]
+    ordered = mapping.collect(
+        mapping.run(map(row_item, ROWS), pool), names, lambda *numbers: counts.append(numbers)
+    )
+    assert [result.name for result in ordered] == names
+    results = {result.name: result for result in ordered}
     assert pool.done == [*"abcd"][stops_after:] and mapping.num_resumed == stops_after
     assert counts == [(number, 4) for number in range(5)]
     assert texts(results) == [f"{name} with 1" for name in "abcd"]

@@ -65,7 +65,7 @@ def translate_rows(
             on_progress(done, len(chosen))
             min_t = result.notes.get("min_t")
             yield Translation(
-                result.name.partition(":")[2],
+                result.sample_id,
                 result,
                 None if min_t is None else float(min_t),
                 result.notes["reason"],

@@ -94,11 +94,10 @@ def calibrate_rows(
             target_device = _device_for(framework, device)
             environment = {FRAMEWORK_VARIABLE: framework_named(framework).name}
             work = Work(f"{__package__}.worker", PHASES, limits, environment)
+            items = _items(rows, indices, target_device, max_flops, limits)
             num_jobs = jobs or _default_jobs(target_device)
             with contextlib.closing(LocalPool(work, num_jobs)) as pool:
-                for result in mapping.run(
-                    _items(rows, indices, target_device, max_flops, limits), pool
-                ):
+                for result in mapping.run(items, pool):
                     index, columns = int(result.name), dict(result.notes)
                     is_too_large = columns.pop("is_too_large", bool(result.lost))
                     reason = columns.pop("reason", result.lost)

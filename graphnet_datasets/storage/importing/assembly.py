@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import RunError
-from ...isolation import Pool, PoolJob, num_processors
+from ...isolation import num_processors
 from ..mapping import Result
 from .outcomes import FolderOutcome
 
@@ -29,16 +27,16 @@ class Assembly:
         self._keeps_duplicates = keeps_duplicates
         self._id_of_signature: dict[str, str] = {}
         self._ids: set[str] = set()
-        self.places: dict[tuple[str, str], list[_Row]] = {}
+        self._places: dict[tuple[str, str], list[_Row]] = {}
 
     @property
     def num_rows(self) -> int:
         """The number of rows of the dataset."""
-        return sum(map(len, self.places.values()))
+        return sum(map(len, self._places.values()))
 
-    def add(self, path: str, result: Result) -> FolderOutcome:
+    def add(self, result: Result) -> FolderOutcome:
         """Add the result of the next folder, and return its outcome."""
-        note = result.notes
+        path, note = result.name, result.notes
         if result.lost:
             return FolderOutcome(path, "failed", reason=result.lost, error_type=result.ending)
         if "error" in note:
@@ -54,7 +52,7 @@ class Assembly:
         self._id_of_signature.setdefault(signature, sample_id)
         config, split = note["place"]
         row = _Row(note["num_ops"], sample_id, str(result.part), result.first_row)
-        self.places.setdefault((config, split), []).append(row)
+        self._places.setdefault((config, split), []).append(row)
         return FolderOutcome(
             path,
             "duplicate" if first is not None else "imported",
@@ -74,36 +72,21 @@ class Assembly:
             candidate, number = f"{name}-{number}", number + 1
         return candidate
 
+    def plans(self, out: Path, is_file: bool) -> list[list[dict[str, Any]]]:
+        """Return the plans of one file, or of a dataset directory's shards, in a group per job.
 
-def assemble(assembly: Assembly, out: Path, is_file: bool, directory: Path, pool: Pool) -> None:
-    """Write the rows of an assembly to one file, or to shards of a dataset directory.
-
-    Plans are passed as files in `directory`. Rows are sorted by number of operators, then by id.
-
-    Raises:
-        RunError: a table could not be written.
-    """
-    plans: list[dict[str, Any]] = []
-    if is_file:
-        rows = [row for rows in assembly.places.values() for row in rows]
-        plans.append({"file": str(out), "rows": _listed(rows)})
-    else:
-        for (config, split), rows in sorted(assembly.places.items()):
-            folder = str(out.absolute() / config)
-            plans.append({"folder": folder, "split": split, "rows": _listed(rows)})
-    jobs = []
-    # One job per processor, because each job imports `datasets` for a second or two.
-    for number, share in enumerate(_share_out(plans, num_processors())):
-        root = directory.absolute()  # contains the parts and the staged dataset
-        path = root / f"plan-{number}.json"
-        path.write_text(json.dumps(share))
-        jobs.append(PoolJob(str(out), {"plan": str(path)}, writes=(str(root),)))
-    for finished in pool.run(jobs):
-        if not finished.is_success:
-            raise RunError(
-                f"A table of `{out}` could not be written: {finished.reason}. Imported parts are "
-                "kept; repeat the command to continue."
-            )
+        Rows are sorted by number of operators, then by id.
+        """
+        plans: list[dict[str, Any]] = []
+        if is_file:
+            rows = [row for rows in self._places.values() for row in rows]
+            plans.append({"file": str(out), "rows": _listed(rows)})
+        else:
+            for (config, split), rows in sorted(self._places.items()):
+                folder = str(out.absolute() / config)
+                plans.append({"folder": folder, "split": split, "rows": _listed(rows)})
+        # One job per processor, because each job imports `datasets` for a second or two.
+        return _share_out(plans, num_processors())
 
 
 def _share_out(plans: list[dict[str, Any]], num_shares: int) -> list[list[dict[str, Any]]]:
@@ -117,5 +100,5 @@ def _share_out(plans: list[dict[str, Any]], num_shares: int) -> list[list[dict[s
     return [share for share in shares if share]
 
 
-def _listed(rows: list[_Row]) -> list[tuple[str, int, str]]:
-    return [(row.part, row.position, row.id) for row in sorted(rows)]
+def _listed(rows: list[_Row]) -> list[tuple[str, int, dict[str, str]]]:
+    return [(row.part, row.position, {"id": row.id}) for row in sorted(rows)]

@@ -11,8 +11,9 @@ from ...frameworks import FRAMEWORK_VARIABLE
 from ...isolation import Limits, Pool, Work, check_executor, num_processors, open_pool
 from ..layout import write_readme
 from ..mapping import Count, Item, Result, ResumableMap, ignore
+from ..plans import run_plans
 from ..staging import Staging
-from .assembly import Assembly, assemble
+from .assembly import Assembly
 from .folders import find_folders, fingerprint
 from .outcomes import FolderOutcome, ImportReport, read_report, write_report
 from .reading import PHASES
@@ -90,8 +91,8 @@ def import_directories(
         # Smaller chunks for few folders, so that all workers have work.
         chunk = max(1, min(CHUNK, len(folders) // (2 * num_processors())))
         items = (_item(folder, roots) for folder in folders)
-        results = mapping.collect(items, pool, on_progress, len(folders), chunk=chunk)
-        ordered = [(path, results[str(path)]) for path in folders]
+        results = mapping.run(items, pool, chunk=chunk)
+        ordered = mapping.collect(results, [str(path) for path in folders], on_progress)
         return importer.finish(ordered, unlisted, keeps_duplicates, local, mapping.num_resumed)
 
 
@@ -123,7 +124,7 @@ class _Importer:
 
     def finish(
         self,
-        results: Sequence[tuple[Path, Result]],
+        results: Sequence[Result],
         unlisted: dict[Path, str],
         keeps_duplicates: bool,
         pool: Pool,
@@ -131,7 +132,7 @@ class _Importer:
     ) -> ImportReport:
         """Write the dataset and the report from the parts, in local processes."""
         assembly = Assembly(keeps_duplicates)
-        outcomes = [assembly.add(str(path), result) for path, result in results]
+        outcomes = [assembly.add(result) for result in results]
         outcomes += [
             FolderOutcome(str(path), "failed", reason=reason, error_type="OSError")
             for path, reason in sorted(unlisted.items())
@@ -154,7 +155,7 @@ class _Importer:
     def _write(self, assembly: Assembly, outcomes: list[FolderOutcome], pool: Pool) -> None:
         staged = self.staging.new_place()
         is_file = self.target.suffix == ".parquet"
-        assemble(assembly, staged, is_file, self.staging.directory, pool)
+        run_plans(assembly.plans(staged, is_file), self.staging, pool)
         if not is_file:
             write_readme(staged)
         is_inside = self.report_path == self.target / REPORT_NAME

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,8 @@ from ...isolation import Reporter
 from ...sample import Sample
 from ...schema import config_of, sample_to_row
 from ..mapping import map_items
-from ..parts import PartReader
-from ..shards import row_groups, write_shards
-from ..table import to_arrow, write_arrow
+from ..plans import write_plans
+from ..table import to_arrow
 
 PHASES = ("read", "write")
 
@@ -41,8 +39,7 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
     """Read the folders of the payload, or write the tables of its plan."""
     if "plan" in payload:
         reporter.enter("write")
-        for plan in json.loads(Path(payload["plan"]).read_text()):
-            write_planned(plan)
+        write_plans(payload["plan"])
         return
     gc.disable()  # jobs are short, and collection would take a fifth of their time
     map_items(payload, directory, read_one)
@@ -79,20 +76,3 @@ def _columns(sample: Sample, has_costs: bool) -> dict[str, Any]:
         "op_histogram": op_histogram(sample),
     }
     return {**hash_columns(sample), **tags}
-
-
-def write_planned(plan: Mapping[str, Any]) -> None:
-    """Write the shards, or the single file, of the rows of a plan."""
-    tables = _rows(plan["rows"])
-    if "file" in plan:
-        write_arrow(row_groups(tables), plan["file"])
-    else:
-        write_shards(tables, Path(plan["folder"]), plan["split"])
-
-
-def _rows(listed: list[tuple[str, int, str]]) -> Iterator[pa.Table]:
-    reader = PartReader()
-    column = to_arrow([]).schema.get_field_index("id")
-    for path, index, sample_id in listed:
-        table = reader.row(Path(path), index)
-        yield table.set_column(column, "id", pa.array([sample_id], pa.string()))

@@ -10,14 +10,11 @@ sample and the split, and their families and splits are those of all methods.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...analysis.splits import SPLITS
-from ...errors import RunError
-from ...isolation import Pool, PoolJob
 from ..mapping import Result
 
 
@@ -96,7 +93,7 @@ class Assembly:
         merged.splits.add(split)
 
     def plans(self, out: Path) -> list[dict[str, Any]]:
-        """Return which rows to write to which files, in the order of their table."""
+        """Return the plans of the shards, with rows in the order of their table."""
         plans = []
         for same in self._same.values():
             best = min(same, key=lambda row: row.rank)
@@ -111,9 +108,7 @@ class Assembly:
                 if chosen:
                     listed = [row.listed() for row in chosen]
                     folder = str(out.absolute() / config)
-                    plans.append(
-                        {"config": config, "folder": folder, "split": split, "rows": listed}
-                    )
+                    plans.append({"folder": folder, "split": split, "rows": listed})
         return plans
 
 
@@ -125,24 +120,3 @@ def _make_ids_unique(rows: list[_Row]) -> None:
         while row.id in names:
             row.id, number = f"{name}-{number}", number + 1
         names.add(row.id)
-
-
-def write_dataset(assembly: Assembly, out: Path, directory: Path, pool: Pool) -> None:
-    """Write the rows to shards of a dataset directory; plans are passed as files in `directory`.
-
-    Raises:
-        RunError: a table could not be written.
-    """
-    jobs, root = [], directory.absolute()  # contains the parts and the staged dataset
-    for number, plan in enumerate(assembly.plans(out)):
-        path = directory.absolute() / f"plan-{number}.json"
-        path.write_text(json.dumps([plan]))
-        jobs.append(
-            PoolJob(f"{plan['config']}/{plan['split']}", {"plan": str(path)}, writes=(str(root),))
-        )
-    for finished in pool.run(jobs):
-        if not finished.is_success:
-            raise RunError(
-                f"The table `{finished.job.name}` of `{out}` could not be written: "
-                f"{finished.reason}. Finished parts are kept; repeat the command to continue."
-            )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ...atomic import write_text
 from ...decoding import read_json_lines
 from ...terminal import counted
 
@@ -110,22 +108,16 @@ def _by_reason(refused: Iterable[Refusal]) -> Mapping[str, int]:
     return counts
 
 
-def write_report(outcomes: Iterable[GraphOutcome], path: Path) -> None:
-    """Write one JSON object per graph."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f"{json.dumps(dataclasses.asdict(outcome))}\n" for outcome in outcomes]
-    write_text(path, "".join(lines))
-
-
 def read_report(path: str | os.PathLike[str]) -> list[GraphOutcome]:
     """Return the outcomes of a report.
 
-    >>> import tempfile
+    >>> import json, tempfile
     >>> refusal = Refusal("it overflows", "torch.exp", "`a` overflows.")
     >>> outcome = GraphOutcome("a", "torch", refused=(refusal,))
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     write_report([outcome], Path(directory) / "report.jsonl")
-    ...     read_report(Path(directory) / "report.jsonl") == [outcome]
+    ...     path = Path(directory) / "report.jsonl"
+    ...     _ = path.write_text(json.dumps(dataclasses.asdict(outcome)))
+    ...     read_report(path) == [outcome]
     True
     """
     return [

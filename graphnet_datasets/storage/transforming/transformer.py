@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,11 @@ from ...transforms.registry import Step, in_order, plan
 from ..filters import Filters
 from ..layout import read_layout, write_readme
 from ..mapping import Count, Item, Result, ResumableMap, ignore, row_item, row_name
+from ..plans import run_plans
 from ..selection import Chosen, require
 from ..staging import Staging
-from .assembly import Assembly, write_dataset
-from .outcomes import GraphOutcome, Refusal, TransformReport, read_report, write_report
+from .assembly import Assembly
+from .outcomes import GraphOutcome, Refusal, TransformReport, read_report
 from .worker import MODULES_VARIABLE, PHASES
 
 GIB = 2**30
@@ -35,6 +36,7 @@ MAX_INPUT_BYTES = 2 * GIB
 TRANSFORM_LIMITS = Limits(
     phase_timeouts_s={"transform": 900.0, "write": 6 * 3600.0}, memory_bytes=12 * GIB
 )
+WORKER = f"{__package__}.worker"
 REPORT_NAME = "transform-report.jsonl"
 REQUEST_NAME = "transform-request.json"
 """The steps and rows of a finished transform, which identify a repeated call."""
@@ -104,24 +106,18 @@ def transform_dataset(
     for framework in map(framework_named, sorted(chosen.frameworks)):
         if not framework.is_installed:
             raise framework.missing("Transforming its graphs")
-    with transformer.staging.hold(), contextlib.ExitStack() as stack:
+    with transformer.staging.hold():
+        modules = " ".join(sorted({name for step in transformer.steps for name in step.modules}))
 
         def open_for(framework: str) -> Pool:
-            # `limits` apply to graphs; tables are written here with the default limits.
-            own = limits if framework else TRANSFORM_LIMITS
-            work = _work(own, framework, transformer.steps)
-            pool = open_pool(work, executor if framework else "local", jobs)
-            return stack.enter_context(contextlib.closing(pool))
+            environment = {FRAMEWORK_VARIABLE: framework, MODULES_VARIABLE: modules}
+            return open_pool(Work(WORKER, PHASES, limits, environment), executor, jobs)
 
         mapping = ResumableMap(transformer.staging, {}, limits)
         results = transformer.make(chosen, mapping, open_for, on_progress)
-        return transformer.finish(chosen, results, mapping.num_resumed, open_for(""))
-
-
-def _work(limits: Limits, framework: str, steps: Iterable[Step]) -> Work:
-    modules = " ".join(sorted({name for step in steps for name in step.modules}))
-    environment = {FRAMEWORK_VARIABLE: framework, MODULES_VARIABLE: modules} if framework else {}
-    return Work(f"{__package__}.worker", PHASES, limits, environment)
+        writing = Work(WORKER, PHASES, TRANSFORM_LIMITS)  # `limits` apply to graphs
+        with contextlib.closing(open_pool(writing, jobs=jobs)) as pool:
+            return transformer.finish(chosen, results, mapping.num_resumed, pool)
 
 
 class _Transformer:
@@ -174,8 +170,8 @@ class _Transformer:
 
     def make(
         self, chosen: Chosen, mapping: ResumableMap, open_pool: Callable[[str], Pool], count: Count
-    ) -> dict[str, Result]:
-        """Transform the rows and return the results by name."""
+    ) -> list[Result]:
+        """Transform the rows and return the results in the order of `chosen`."""
         places = {name: place for place, name in enumerate(chosen.names)}
         samples = (
             (places[row["framework"], row["id"]], _read(row), row["family"])
@@ -184,45 +180,34 @@ class _Transformer:
         planned = plan(self.steps, samples)
         if planned is not None:
             self.steps_of = dict(zip(places, planned, strict=True))
-        count(0, len(places))
-        results: dict[str, Result] = {}
-        for framework in dict.fromkeys(framework for framework, _ in places):
-            items = map(self._item, chosen.of([framework]).stream())
-            with contextlib.closing(open_pool(framework)) as pool:
-                for result in mapping.run(items, pool):
-                    results[result.name] = result
-                    count(len(results), len(places))
-        mapping.report_ignored()
-        return results
+
+        def run_all() -> Generator[Result, None, None]:
+            for framework in dict.fromkeys(framework for framework, _ in places):
+                items = map(self._item, chosen.of([framework]).stream())
+                with contextlib.closing(open_pool(framework)) as pool:
+                    yield from mapping.run(items, pool)
+
+        with contextlib.closing(run_all()) as results:
+            return mapping.collect(results, [row_name(*name) for name in places], count)
 
     def finish(
-        self, chosen: Chosen, results: Mapping[str, Result], num_resumed: int, pool: Pool
+        self, chosen: Chosen, results: Sequence[Result], num_resumed: int, pool: Pool
     ) -> TransformReport:
         """Write the dataset and the report from the parts."""
         assembly = Assembly()
-        outcomes = []
-        for framework, name in chosen.names:
-            result = results[row_name(framework, name)]
+        for result in results:
             assembly.add(result)
-            outcomes.append(_outcome(framework, name, result))
-        target, directory = self.staging.target, self.staging.directory
-        if assembly.num_rows:
-            staged = self.staging.new_place()
-            write_dataset(assembly, staged, directory, pool)
-            write_report(outcomes, staged / REPORT_NAME)
+        outcomes = tuple(map(_outcome, results))
+
+        def write(staged: Path) -> None:
+            run_plans(([plan] for plan in assembly.plans(staged)), self.staging, pool)
             write_text(staged / REQUEST_NAME, self._request(chosen))
             write_readme(staged)
-            self.staging.publish(staged)
-        else:  # the directory will not exist
-            self.report_path = target.with_name(f"{target.name}.{REPORT_NAME}")
-            write_report(outcomes, self.report_path)
-        return TransformReport(
-            out=target if assembly.num_rows else None,
-            report_path=self.report_path,
-            outcomes=tuple(outcomes),
-            num_rows=assembly.num_rows,
-            num_resumed=num_resumed,
+
+        out, report_path = self.staging.publish_with_report(
+            REPORT_NAME, outcomes, write if assembly.num_rows else None
         )
+        return TransformReport(out, report_path, outcomes, assembly.num_rows, num_resumed)
 
     def _item(self, row: Mapping[str, Any]) -> Item:
         steps = self.steps_of.get((row["framework"], row["id"]), self.steps)
@@ -239,7 +224,8 @@ def _read(row: Mapping[str, Any]) -> Sample | None:
         return None
 
 
-def _outcome(framework: str, name: str, result: Result) -> GraphOutcome:
+def _outcome(result: Result) -> GraphOutcome:
+    framework, _, name = result.name.partition(":")
     if result.lost:
         reason, message = result.refusal
         return GraphOutcome(name, framework, has_run=False, refused=(Refusal(reason, "", message),))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,8 +23,7 @@ from ...schema.tables import GRAPHS, SUBGRAPHS
 from ...transforms.registry import Running, Step, apply, branches
 from ...transforms.subgraphs import subgraph_hash
 from ..mapping import map_items
-from ..parts import PartReader
-from ..shards import write_shards
+from ..plans import write_plans
 from ..table import to_arrow
 
 PHASES = ("transform", "write")
@@ -53,8 +51,7 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
     """Transform a row, or write the tables of its plan."""
     if "plan" in payload:
         reporter.enter("write")
-        for plan in json.loads(Path(payload["plan"]).read_text()):
-            _write_planned(plan)
+        write_plans(payload["plan"])
         return
     map_items(payload, directory, transform_row)
 
@@ -137,21 +134,3 @@ def _describe(
         row |= part_columns | {"method": method}
         note |= {"count": sample.provenance.num_occurrences or 1, "method": method, **part_columns}
     return note, row
-
-
-def _write_planned(plan: Mapping[str, Any]) -> None:
-    """Write the shards of the rows of a plan, in order."""
-    table = config_named(plan["config"]).table
-    folder = Path(plan["folder"])
-    write_shards(_rows(plan["rows"], table), folder, plan["split"], table=table)
-
-
-def _rows(listed: list[tuple[str, int, dict[str, Any]]], table: Table) -> Iterator[pa.Table]:
-    reader = PartReader()
-    for path, index, columns in listed:
-        row = reader.row(Path(path), index)
-        for name, value in columns.items():
-            position = table.schema.get_field_index(name)
-            kind = table.schema.field(position).type
-            row = row.set_column(position, name, pa.array([value], kind))
-        yield row
