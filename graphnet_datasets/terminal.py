@@ -11,7 +11,7 @@ from typing import Any
 
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, and C1, which begin sequences
-    # Format characters: they turn the reading direction, have no width, or tag other characters.
+    # Format characters change the reading direction, have no width, or tag other characters.
     "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
@@ -20,9 +20,9 @@ _CONTROLS = re.compile(
 
 
 def printable(text: object) -> str:
-    r"""Return the text of an object with control characters but tab and newline escaped.
+    r"""Return the text of an object with control characters escaped, except tab and newline.
 
-    Format characters of Unicode, which turn the direction of text or are invisible, are escaped
+    Format characters of Unicode, which change the direction of text or are invisible, are escaped
     too.
 
     >>> printable("title\x1b]0;owned\x07, colour\x9b31m")
@@ -32,7 +32,7 @@ def printable(text: object) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, which in the plural for all numbers but 1.
+    """Return a number with its noun, in the plural for all numbers except 1.
 
     >>> counted(1, "run"), counted(12, "graph"), counted(0, "directory", "directories")
     ('1 run', '12 graphs', '0 directories')
@@ -50,7 +50,7 @@ def printable_line(text: object) -> str:
 
 
 def printable_data(value: Any) -> Any:
-    r"""Return JSON data with every string in it as `printable` returns it.
+    r"""Return JSON data with `printable` applied to every string in it.
 
     >>> printable_data({"id": ["a\u202eb", 1, None]})
     {'id': ['a\\u202eb', 1, None]}

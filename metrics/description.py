@@ -19,9 +19,9 @@ ARGUMENTS = """
 Args:
     predictions: compiled runs, one per sample: `latency_ms` (None where it failed), `status` ("ok",
         "output_mismatch", "run_failed", "compile_failed", "baseline_failed", "harness_failed"),
-        `error_code` (None, 1, 2 or 3; enough where there is no status), `min_t` (smallest t at
+        `error_code` (None, 1, 2 or 3; sufficient without a status), `min_t` (smallest t at
         which its outputs pass), `null_t` (smallest t at which zeros would pass) and `family`; and,
-        where they are known, `eager_t` (smallest t at which eager agrees with float64),
+        if known, `eager_t` (smallest t at which eager agrees with float64),
         `is_deterministic` and `determinism_t` (of eager against itself), `speedup_low` and
         `speedup_high` (95 % interval of the timing) and `warnings`.
     references: eager runs of the same samples: `latency_ms`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 REGRESSED = 3
-"""Exit code where B has more regressions than allowed; 1 and 2 are taken by errors."""
+"""Exit code if B has more regressions than allowed; 1 and 2 are codes of errors."""
 
 app = typer.Typer()
 
@@ -51,14 +51,13 @@ def compare(
 ) -> None:
     from ..scores import compare
 
-    keep: Any = basis
     comparison = compare(
         _read_arm(runs_a, compiler_a, "--compiler-a"),
         _read_arm(runs_b, compiler_b, "--compiler-b"),
         p,
         b,
         variant,
-        basis=keep,
+        basis=cast(Any, basis),
         tolerance=tolerance,
         threshold=threshold,
         duplicates=check_duplicates(duplicates),

@@ -171,7 +171,7 @@ def _print_arms(
 
 
 def read_arms(runs: Path, compiler: str | None = None) -> dict[str, pa.Table]:
-    """Return the run records at a path by arm, those of one compiler where it is named.
+    """Return the run records at a path by arm, optionally only those of one compiler.
 
     If no such path exists, `graphnet` refers to the embedded records.
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-
-import pyarrow as pa
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..scores import Scores
 from ..scores.variants import TOLERANCE
@@ -12,13 +10,15 @@ from ..terminal import printable
 
 MAX_LABEL = 42
 """Maximum length of a label beside a line or a bar."""
+MAX_TITLE = 22
+"""Maximum length of the title of a panel."""
 
 
 def compact_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a short name for each run set: the compiler, and the options that tell it from others.
+    """Return a short name for each run set: the compiler and its distinguishing options.
 
-    Options that all run sets of one compiler share are left out, and names of options are left out
-    where the value suffices. Names that would become equal stay as they are.
+    Options that all run sets of one compiler share are omitted, and so are names of options where
+    the value suffices. Names whose short forms would be equal are not shortened.
 
     >>> names = ["tvm", "inductor (freezing=false, mode=default)"]
     >>> names.append("inductor (freezing=true, mode=x)")
@@ -68,27 +68,13 @@ def middle_out(name: str, limit: int) -> str:
     return _literal(name)
 
 
-def panel_note(scores: Iterable[Scores]) -> str:
-    """Return N and the share of samples on which zeros pass, as ranges over the run sets."""
-    scores = list(scores)
-    parts = [f"N = {_range([score.num_samples for score in scores])}"]
-    shares = {t: [score.at(t)["vacuous_share"] for score in scores] for t in (TOLERANCE, 0)}
-    if not any(None in values for values in shares.values()):
-        listing = ", ".join(
-            f"{_range([round(100 * share) for share in values])} % at t = {t}"
-            for t, values in shares.items()
-        )
-        parts.append(f"zeros pass {listing}")
-    return "; ".join(parts)
-
-
-def count_label(num_correct: int, total: int | None) -> str:
-    """Format the number of samples drawn, and the total.
+def count_label(number: int, total: int | None) -> str:
+    """Format the number of samples drawn, and the total if it is known.
 
     >>> count_label(895, 1272), count_label(3, None)
     ('895 of 1,272', '3')
     """
-    return f"{num_correct:,}" if total is None else f"{num_correct:,} of {total:,}"
+    return f"{number:,}" if total is None else f"{number:,} of {total:,}"
 
 
 def times(log2_speedup: float, digits: int = 3) -> str:
@@ -100,26 +86,29 @@ def times(log2_speedup: float, digits: int = 3) -> str:
     return f"{2**log2_speedup:.{digits}g}x"
 
 
-def short(name: str, limit: int = 22) -> str:
-    """Shorten a name at its end and escape it, so that matplotlib shows it literally."""
-    name = printable(name)
-    return _literal(name if len(name) <= limit else f"{name[: limit - 1]}…")
+def short(title: str) -> str:
+    """Shorten a title at its end and escape it, so that matplotlib shows it literally."""
+    title = printable(title)
+    return _literal(title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…")
+
+
+def panel_note(scores: Collection[Scores], tolerances: Sequence[int] = (TOLERANCE, 0)) -> list[str]:
+    """Return N and the share of samples on which zeros pass, as ranges over the run sets."""
+    notes = [f"N = {_range([score.num_samples for score in scores])}"]
+    shares = {t: [score.at(t)["vacuous_share"] for score in scores] for t in tolerances}
+    if not any(None in values for values in shares.values()):
+        listing = ", ".join(
+            f"{_range([round(100 * share) for share in values])} % at t = {t}"
+            for t, values in shares.items()
+        )
+        notes.append(f"zeros pass {listing}")
+    return notes
 
 
 def panel_title(task: str, panel: Mapping[str, Scores]) -> str:
-    """Return the title of a panel: the task, N, and the share on which zeros would pass."""
-    title = f"{short(task)} (N = {_range([scores.num_samples for scores in panel.values()])})"
-    shares = [scores.at(TOLERANCE)["vacuous_share"] for scores in panel.values()]
-    if None in shares:
-        return title
-    shares_text = _range([round(100 * share) for share in shares])
-    return f"{title}\nzeros pass {shares_text} % at t = {TOLERANCE}"
-
-
-def device_of(table: pa.Table) -> str:
-    """Return the device of a run set, or all kinds of device if there are several."""
-    names = {name.partition(":")[0] for name in table["device"].to_pylist() if name}
-    return ", ".join(sorted(names))
+    """Return the title of a panel: the task, N, and the share of samples on which zeros pass."""
+    size, *shares = panel_note(panel.values(), (TOLERANCE,))
+    return "\n".join([f"{short(task)} ({size})", *shares])
 
 
 def devices_text(devices: Iterable[str]) -> str:

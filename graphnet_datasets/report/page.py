@@ -49,7 +49,7 @@ CAPTIONS = {
     "samples": "Speedup of each sample",
 }
 
-MAX_HEAD_ROOM = 20
+MAX_HEADROOM = 20
 """Maximum number of samples listed with their potential speedup."""
 
 
@@ -79,7 +79,7 @@ def write_page(
         scores = [score(table, **options) for score in (speedup_score, error_aware_speedup_score)]
         parts = [f"<h2>{html.escape(name)}</h2>"]
         parts += [f'<div class="scroll">{score._repr_html_()}</div>' for score in scores]
-        parts += [_samples(table, variant), _head_room(table), _environments(table)]
+        parts += [_samples(table, variant), _headroom(table), _environments(table)]
         sections.append("\n".join(parts))
     chosen = find_variant(variant)
     template = (
@@ -138,22 +138,22 @@ def _samples(table: pa.Table, variant: str) -> str:
         return f"<p>Every sample that counts is correct at t = {TOLERANCE}.</p>"
     cells = [[_cell(row[column]) for column in columns] for row in rows]
     caption = (
-        f"{len(rows)} samples that are not correct at t = {TOLERANCE}, or that no t tells from "
-        "zeros (null_t) or from eager's own rounding (eager_t)"
+        f"{len(rows)} samples that are not correct at t = {TOLERANCE}, or that no t "
+        "distinguishes from zeros (null_t) or from eager's rounding (eager_t)"
     )
     return f'<div class="scroll">{html_table(caption, columns, cells)}</div>'
 
 
-def _head_room(table: pa.Table) -> str:
-    """List the samples with the most potential speedup."""
+def _headroom(table: pa.Table) -> str:
+    """List the samples with the largest potential speedups."""
     rows = [row for row in by_sample(table) if row["roofline_share"] is not None]
     if not rows:
         return ""
     caption = (
-        f"The largest headroom: {min(len(rows), MAX_HEAD_ROOM)} of {len(rows)} samples whose time "
-        "can be held against the peak rates of the device"
+        f"The largest headroom: {min(len(rows), MAX_HEADROOM)} of {len(rows)} samples whose time "
+        "can be compared with the peak rates of the device"
     )
-    listed = html_table(caption, *cells_by_sample(rows[:MAX_HEAD_ROOM]))
+    listed = html_table(caption, *cells_by_sample(rows[:MAX_HEADROOM]))
     return f'<div class="scroll">{listed}</div>'
 
 

@@ -73,12 +73,8 @@ def label_lines(figure: Figure, axis: Axes, lines: Mapping[str, Any]) -> None:
             linewidth=0.7, transform=axis.transAxes, clip_on=False,
         )  # fmt: skip
         axis.plot(
-            [1.045, 1.085], [place, place], color=colour, linestyle=line.get_linestyle(),
-            transform=axis.transAxes, clip_on=False,
-        )  # fmt: skip
-        axis.plot(
-            [1.065], [place], color=colour, marker=line.get_marker(),
-            transform=axis.transAxes, clip_on=False,
+            [1.045, 1.065, 1.085], [place] * 3, color=colour, linestyle=line.get_linestyle(),
+            marker=line.get_marker(), markevery=[1], transform=axis.transAxes, clip_on=False,
         )  # fmt: skip
         axis.text(
             1.1, place, name, transform=axis.transAxes, va="center", size=LABEL_POINTS,

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import ScoreError, raises_only
 from ..scores import Scores, as_table, error_aware_speedup_score, speedup_score, split_by
-from ..scores.run_sets import Duplicates, without_duplicates
-from .labels import device_of, devices_text, line_labels, panel_note, panel_title
+from ..scores.records import is_counted
+from ..scores.run_sets import Duplicates, device_kind, without_duplicates
+from ..scores.variants import find_variant
+from .labels import devices_text, line_labels, panel_note, panel_title
+from .names import file_names
 from .panels import (
     LABEL_POINTS,
     LINE_HEIGHT,
@@ -27,9 +30,10 @@ from .speedup_plots import (
     plot_speedups,
     timed_samples,
 )
-from .style import Styles, file_names, import_figure, ordered_names, save, settings, styles_of
+from .style import Styles, import_figure, ordered_names, save, settings, styles_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -85,43 +89,44 @@ def draw_runs(
         ScoreError: A run set cannot be scored.
     """
     styles = styles_of(list(tables))
-    devices = {name: device_of(table) for name, table in tables.items()}
-    functions = {"S": speedup_score, "ES": error_aware_speedup_score}
-    scores = {
-        metric: {name: score(table, p, b, variant) for name, table in tables.items()}
-        for metric, score in functions.items()
-    }
-    by_task: dict[str, dict[str, dict[str, Scores]]] = {"S": {}, "ES": {}}
-    speedups_by_task: dict[str, dict[str, Any]] = {}
-    for name, table in tables.items():
-        for task, part in split_by(table, "task").items():
-            try:
-                for metric, score in functions.items():
-                    by_task[metric].setdefault(task, {})[name] = score(part, p, b, variant)
-            except ScoreError:
-                continue  # no sample of this task is in N; they are listed in `excluded`
-            speedups_by_task.setdefault(task, {})[name] = log2_speedups(part, variant)
-    tasks = sorted(speedups_by_task)
-    for metric in ("S", "ES"):
-        yield NAMES[metric], plot_scores({"": scores[metric]}, devices, styles)
-        if len(tasks) > 1:
-            panels = {task: by_task[metric][task] for task in tasks}
-            yield f"{NAMES[metric]}_by_task", plot_scores(panels, devices, styles)
-    speedups = {name: log2_speedups(table, variant) for name, table in tables.items()}
-    totals = {"": {name: score.num_samples for name, score in scores["S"].items()}}
-    yield "speedups", plot_speedups({"": speedups}, totals, devices, styles)
-    if len(tasks) > 1:
-        totals = {
-            task: {name: score.num_samples for name, score in by_task["S"][task].items()}
-            for task in tasks
+    devices = {name: device_kind(table) for name, table in tables.items()}
+    groupings: dict[str, Mapping[str, Mapping[str, Any]]] = {"": {"": tables}}
+    by_task = _split_by_task(tables, variant)
+    if len(by_task) > 1:
+        groupings["_by_task"] = by_task
+    totals: dict[str, dict[str, dict[str, int]]] = {}
+    for metric, score in (("S", speedup_score), ("ES", error_aware_speedup_score)):
+        for suffix, panels in groupings.items():
+            scores = {
+                title: {name: score(table, p, b, variant) for name, table in panel.items()}
+                for title, panel in panels.items()
+            }
+            totals[suffix] = {
+                title: {name: score.num_samples for name, score in panel.items()}
+                for title, panel in scores.items()
+            }
+            yield f"{NAMES[metric]}{suffix}", plot_scores(scores, devices, styles)
+    for suffix, panels in groupings.items():
+        speedups = {
+            title: {name: log2_speedups(table, variant) for name, table in panel.items()}
+            for title, panel in panels.items()
         }
-        by = {task: speedups_by_task[task] for task in tasks}
-        yield "speedups_by_task", plot_speedups(by, totals, devices, styles)
+        yield f"speedups{suffix}", plot_speedups(speedups, totals[suffix], devices, styles)
     timed = {name: timed_samples(table, variant) for name, table in tables.items()}
     yield "latency", plot_latencies(timed, devices, styles)
     names = file_names("samples", list(tables))
     for name, samples in timed.items():
-        yield names[name], plot_samples(samples, name, devices.get(name, ""), styles[name])
+        yield names[name], plot_samples(samples, name, devices[name], styles[name])
+
+
+def _split_by_task(tables: Mapping[str, pa.Table], variant: str) -> dict[str, dict[str, pa.Table]]:
+    """Return the records by task and run set, without parts in which no record counts."""
+    parts: dict[str, dict[str, pa.Table]] = {}
+    for name, table in tables.items():
+        for task, part in split_by(table, "task").items():
+            if is_counted(part, find_variant(variant)).any():
+                parts.setdefault(task, {})[name] = part
+    return dict(sorted(parts.items()))
 
 
 def plot_scores(
@@ -133,7 +138,7 @@ def plot_scores(
 
     A single panel has a label beside the end of each line, several panels a legend below them. The
     band is the 95 % interval over families, drawn for at least five families and at most four run
-    sets. For t > 0 the line is a step, because only integer t forgive an error.
+    sets. For t > 0 the line has steps, because only integers t forgive errors.
     """
     figure_type = import_figure()
     names, styles = ordered_names(panels, styles)
@@ -154,7 +159,7 @@ def plot_scores(
         title = [f"{TITLES[some.metric]}: p = {some.p:g}, b = {some.b:g}, variant {some.variant}"]
         label = "tolerance t, ← stricter"
         if is_single:
-            title.append(panel_note(next(iter(panels.values())).values()))
+            title.append("; ".join(panel_note(next(iter(panels.values())).values())))
             label = f"{label}; {meaning}" if meaning else label
         elif meaning:
             title.append(meaning)
@@ -173,45 +178,35 @@ def plot_scores(
 
 
 def _draw_scores(axis: Axes, scores: Scores, style: Mapping[str, Any], has_band: bool) -> Any:
-    rows = [row for row in scores if row[scores.metric] is not None]
-    below = [row for row in rows if row["t"] <= 0]
-    above = [row for row in rows if row["t"] >= 0]
     metric = scores.metric
-    (line,) = axis.plot([row["t"] for row in below], [row[metric] for row in below], **style)
-    last = line
-    parts: list[tuple[list[dict[str, Any]], Literal["post"] | None]] = [(below, None)]
+    rows = [row for row in scores if row[metric] is not None]
+    above = [row for row in rows if row["t"] >= 0]
+    parts: list[tuple[list[dict[str, Any]], str, Literal["post"] | None]]
+    parts = [([row for row in rows if row["t"] <= 0], "default", None)]
     if len(above) > 1:
-        (last,) = axis.plot(
-            [row["t"] for row in above],
-            [row[metric] for row in above],
-            drawstyle="steps-post",
-            **style,
-        )
-        parts.append((above, "post"))
-    for part, step in parts:
+        parts.append((above, "steps-post", "post"))
+    line: Any = None
+    for part, drawstyle, step in parts:
+        t = [row["t"] for row in part]
+        (line,) = axis.plot(t, [row[metric] for row in part], drawstyle=drawstyle, **style)
         if has_band and part[0][f"{metric}_low"] is not None:
+            low, high = ([row[f"{metric}_{end}"] for row in part] for end in ("low", "high"))
             axis.fill_between(
-                [row["t"] for row in part],
-                [row[f"{metric}_low"] for row in part],
-                [row[f"{metric}_high"] for row in part],
-                step=step,
-                color=style["color"],
-                alpha=0.15,
-                linewidth=0,
+                t, low, high, step=step, color=style["color"], alpha=0.15, linewidth=0
             )
-    return last
+    return line
 
 
 def _score_range(panels: Mapping[str, Mapping[str, Scores]]) -> tuple[float, float]:
-    """Return the range of the axis: all lines, and bands up to twice that range."""
-    every = [
+    """Return the range of the axis: all lines, and bands up to a factor of two beyond them."""
+    values = [
         value
         for panel in panels.values()
         for scores in panel.values()
         for value in scores[scores.metric]
         if value is not None
     ]
-    return min([1.0, *every]) / 2, max([1.0, *every]) * 2
+    return min([1.0, *values]) / 2, max([1.0, *values]) * 2
 
 
 def _score_axis(axis: Axes, metric: str, shown: tuple[float, float], step: int) -> None:

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..scores import as_table
 from ..scores.latency import SIZE_LIMITS_MS, eager_ms
-from ..scores.records import make_records
+from ..scores.records import Floats, make_records
 from ..scores.variants import TOLERANCE, find_variant
 from ..scores.verdicts import OUTCOME_OF, Outcome, verdicts
 from .labels import count_label, devices_text, line_labels, middle_out, short, times
@@ -22,14 +21,15 @@ from .style import WIDTH_INCHES, Styles, import_figure, ordered_names, settings,
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 MIN_FOR_VIOLIN = 20
 """Below this number of samples, no density is drawn, only points."""
 MAX_POINTS = 300
-"""Maximum number of points beside a violin; of more samples, every k-th by size is drawn."""
+"""Maximum number of points beside a violin; of more samples, every k-th by speedup is drawn."""
 MAX_BARS = 40
-"""Maximum number of samples with a bar; of more, the slowest and the fastest halves are drawn."""
+"""Maximum number of samples with a bar: half of them the slowest, half the fastest."""
 MAX_FAILED_ROWS = 15
 """Maximum number of wrong and failed samples that are named below the bars."""
 MAX_SAMPLE_NAME = 46
@@ -45,14 +45,12 @@ ROUND_SPEEDUPS = (
 
 GREY, DARK = "#888888", "#444444"
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimedSample:
     """One run of a sample: its outcome, log2 of its speedup and interval, and eager's time in ms.
 
-    Values that were not measured are NaN.
+    Unmeasured values are NaN.
     """
 
     id: str
@@ -110,7 +108,7 @@ def plot_speedups(
     devices: Mapping[str, str] | None = None,
     styles: Styles | None = None,
 ) -> Figure:
-    """Plot the distribution of log2 speedups of correct samples: a row with a violin per run set.
+    """Plot the distribution of log2 speedups of correct samples, a violin in a row per run set.
 
     The white bar is the interquartile range, the white dot the median. Below `MIN_FOR_VIOLIN`
     samples only points are drawn. `totals` contains the N of each run set.
@@ -137,12 +135,12 @@ def plot_speedups(
             axis.set_ylim(len(names) - 0.4, -0.6)
             axis.grid(visible=False, axis="y")
             axis.set_title(short(title), loc="left", fontsize=9)
-            _speedup_ticks(axis, "x", 9 if len(panels) == 1 else 3)
+            _speedup_ticks(axis.xaxis, 9 if len(panels) == 1 else 3)
         label_bottoms(axes, "speedup over eager (log2 scale)")
         figure.suptitle(
             f"Speedups of the samples that are correct at t = {TOLERANCE}"
             f"{devices_text((devices or {}).values())},\n"
-            "without those on which zeros would pass; right: number drawn of N",
+            "without samples on which zeros would pass; on the right: number drawn of N",
             fontsize=10, x=0.01, ha="left",
         )  # fmt: skip
     return figure
@@ -168,23 +166,20 @@ def plot_samples(
         figure.set_layout_engine("constrained", rect=(0, 0.005, 0.985, 0.99))
         axis = figure.subplots()
         right = [(place, row) for place, row in bars if row.outcome is Outcome.RIGHT]
-        values = np.array([row.log2_speedup for _, row in right])
-        errors = np.array(
-            [
-                (_gap(row.log2_speedup, row.low), _gap(row.high, row.log2_speedup))
-                for _, row in right
-            ]
-        ).reshape(-1, 2)
+        values, lows, highs = (
+            np.array([getattr(row, name) for _, row in right])
+            for name in ("log2_speedup", "low", "high")
+        )
+        errors = np.fmax([values - lows, highs - values], 0)  # 0 without an interval
         axis.barh(
             [place for place, _ in right], values, height=0.72, color=colour, alpha=0.75,
-            xerr=errors.T, error_kw={"elinewidth": 1, "ecolor": "black"},
+            xerr=errors, error_kw={"elinewidth": 1, "ecolor": "black"},
         )  # fmt: skip
         axis.axvline(0, color=DARK, linewidth=0.8)
-        for place, row in enumerate(rows):
-            text = row if isinstance(row, str) else _result_text(row)
-            is_bad = isinstance(row, TimedSample) and row.outcome is not Outcome.RIGHT
+        for place, row in bars:
+            is_bad = row.outcome is not Outcome.RIGHT
             axis.text(
-                1.01, place, "" if isinstance(row, str) else text, size=7, va="center",
+                1.01, place, _result_text(row), size=7, va="center",
                 transform=axis.get_yaxis_transform(),
                 color="#B3261E" if is_bad else "black", weight="bold" if is_bad else "normal",
             )  # fmt: skip
@@ -196,7 +191,7 @@ def plot_samples(
         axis.tick_params("y", length=0)
         axis.set_ylim(max(len(rows), 1) - 0.3, -0.7)
         axis.grid(visible=False, axis="y")
-        _speedup_ticks(axis, "x", 7)
+        _speedup_ticks(axis.xaxis, 7)
         axis.set_xlabel("speedup over eager (log2 scale), with the interval of its timing")
         listed = ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in Outcome)
         figure.suptitle(
@@ -235,22 +230,26 @@ def plot_latencies(
         label_left(axes, "speedup")
         figure.suptitle(
             f"Speedup over eager's time{devices_text((devices or {}).values())}: "
-            "below 1 ms overhead decides, above 10 ms kernels\n"
-            "line: median of samples of like eager time; crosses: wrong or failed",
+            "overhead dominates below 1 ms, kernels above 10 ms\n"
+            "line: median of samples with similar eager times; crosses: wrong or failed",
             fontsize=10, x=0.01, ha="left",
         )  # fmt: skip
     return figure
 
 
 def _draw_latencies(axis: Axes, samples: Sequence[TimedSample], style: Mapping[str, Any]) -> None:
-    right = [row for row in samples if row.outcome is Outcome.RIGHT and row.eager_ms > 0]
+    right = [
+        row
+        for row in samples
+        if row.outcome is Outcome.RIGHT
+        and 0 < row.eager_ms < math.inf
+        and math.isfinite(row.log2_speedup)
+    ]
     times_ms = np.array([row.eager_ms for row in right])
     speedups = np.array([row.log2_speedup for row in right])
-    is_finite = np.isfinite(times_ms) & np.isfinite(speedups)
-    times_ms, speedups = times_ms[is_finite], speedups[is_finite]
     axis.scatter(times_ms, speedups, s=9, color=style["color"], alpha=0.45, linewidths=0, zorder=3)
     middles, medians = [], []
-    bins = np.floor(np.log10(times_ms) * BINS_PER_DECADE) if len(times_ms) else times_ms
+    bins = np.floor(np.log10(times_ms) * BINS_PER_DECADE)
     for number in np.unique(bins):
         chosen = bins == number
         if chosen.sum() >= MIN_IN_BIN:
@@ -283,7 +282,7 @@ def _latency_axes(axes: Sequence[Axes], run_sets: Sequence[Sequence[TimedSample]
         axis.xaxis.set_minor_locator(NullLocator())
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.axvspan(*SIZE_LIMITS_MS, color="#F0F0F0", zorder=0, linewidth=0)
-        _speedup_ticks(axis, "y", 7)
+        _speedup_ticks(axis.yaxis, 7)
 
 
 def _sample_rows(samples: Sequence[TimedSample]) -> list[TimedSample | str]:
@@ -310,23 +309,13 @@ def _result_text(row: TimedSample) -> str:
     return f"{times(row.log2_speedup)} ({times(row.low)[:-1]} to {times(row.high)[:-1]})"
 
 
-def _gap(high: float, low: float) -> float:
-    gap = high - low
-    return gap if gap > 0 else 0.0
-
-
-def _speedup_ticks(axis: Axes, direction: str, max_ticks: int) -> None:
-    """Put speedups as multiples of eager on an axis of log2 speedups."""
+def _speedup_ticks(ruler: Axis, max_ticks: int) -> None:
+    """Label an axis of log2 speedups with multiples of eager."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-    ruler = axis.xaxis if direction == "x" else axis.yaxis
     low, high = sorted(ruler.get_view_interval())
-    ticks = _apart(
-        [math.log2(speedup) for speedup in ROUND_SPEEDUPS if 2**low <= speedup <= 2**high]
-        if high < 1000 and low > -1000
-        else [],
-        (high - low) / max_ticks,
-    )
+    ticks = [tick for tick in map(math.log2, ROUND_SPEEDUPS) if low <= tick <= high]
+    ticks = _apart(ticks, (high - low) / max_ticks)
     is_narrow = high - low < 2
     locator = (
         FixedLocator(ticks)

@@ -6,9 +6,7 @@ Run sets differ in colour, marker and line style, so that they remain distinct i
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,27 +109,6 @@ def ordered_names(
     if styles is None:
         return names, styles_of(names)
     return [name for name in styles if name in names], styles
-
-
-def file_names(stem: str, names: Sequence[str]) -> dict[str, str]:
-    """Return a different file name for each run set: the stem alone if there is only one.
-
-    >>> file_names("samples", ["a"]), file_names("samples", ["A b", "a_b"])
-    ({'a': 'samples'}, {'A b': 'samples_a-b', 'a_b': 'samples_a-b-2'})
-    """
-    if len(names) == 1:
-        return {names[0]: stem}
-    results: dict[str, str] = {}
-    for name in names:
-        word = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "x"
-        used_names = set(results.values())
-        numbered = (f"{stem}_{word}-{number}" for number in itertools.count(2))
-        results[name] = next(
-            choice
-            for choice in (f"{stem}_{word}", *itertools.islice(numbered, len(names)))
-            if choice not in used_names
-        )
-    return results
 
 
 def save(figure: Figure, directory: str | os.PathLike[str], name: str) -> list[Path]:

@@ -148,10 +148,7 @@ class Comparison:
 
     def _summary(self) -> str:
         if self.speedup is None:
-            return (
-                f"No sample is correct in both at t = {self.tolerance}, so that no speedup can be "
-                "given."
-            )
+            return f"No sample is correct in both at t = {self.tolerance}, so there is no speedup."
         bounds = interval(self.low, self.high)
         by_family = interval(self.family_low, self.family_high)
         return (

@@ -56,7 +56,7 @@ def conditions_of(table: pa.Table) -> dict[str, dict[str, int]]:
     for column in JSON_COLUMNS:
         if column in column_names:
             for text, count in _counts(table, column):
-                for name, value in _parts(parse_json(text, text)):
+                for name, value in leaves(parse_json(text, text)):
                     # Skip settings that have a column of their own.
                     if name not in COLUMNS:
                         conditions.setdefault(f"{column} {name}".strip(), Counter())[value] += count
@@ -100,6 +100,19 @@ def say_values(values: Mapping[str, int]) -> str:
     return ", ".join(listed[:_MAX_VALUES]) + more
 
 
+def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the nonempty leaves of nested objects as strings, with their dotted names.
+
+    >>> list(leaves({"cpu": {"model": "x"}, "num_cpus": 2}))
+    [('cpu.model', 'x'), ('num_cpus', '2')]
+    """
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from leaves(part, f"{prefix}.{name}" if prefix else str(name))
+    elif value not in (None, [], ""):
+        yield prefix, value if isinstance(value, str) else json.dumps(value)
+
+
 def _counts(table: pa.Table, column: str) -> Iterator[tuple[str, int]]:
     for item in table[column].value_counts().to_pylist():
         if item["values"] is not None:
@@ -110,12 +123,3 @@ def _plain(column: str, text: str) -> str:
     if column == "device":  # cuda:0 and cuda:1 of one machine are workers of one run
         return text.partition(":")[0]
     return "{}" if column == "compiler_options" and not text else text
-
-
-def _parts(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the leaves of nested objects with their dotted names."""
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from _parts(part, f"{prefix}.{name}" if prefix else str(name))
-    elif value not in (None, [], ""):
-        yield prefix, value if isinstance(value, str) else json.dumps(value)

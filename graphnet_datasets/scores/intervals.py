@@ -127,7 +127,7 @@ def geometric_means(
 ) -> tuple[Mean, Mean]:
     """Return the geometric means over samples and over families, each with its interval.
 
-    `log_ratio` holds the logarithms of the ratios, `log_error` their standard errors and `family`
+    `log_ratio` has the logarithms of the ratios, `log_error` their standard errors and `family`
     the number of each sample's family, all of shape (samples,).
 
     >>> mean, _ = geometric_means(np.log([2.0, 0.5]), np.zeros(2), np.array([0, 1]))

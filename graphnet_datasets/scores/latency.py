@@ -1,6 +1,6 @@
 """Size classes of samples by eager's time: below 1 ms, 1 to 10 ms, above 10 ms.
 
-Below a millisecond the overhead of each call decides, above ten milliseconds the kernels do, so one
+Below a millisecond the overhead of each call dominates, above ten milliseconds the kernels do, so a
 mean over both would describe neither.
 """
 
@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from .run_sets import device_kind
 
 SIZE_LIMITS_MS = (1.0, 10.0)
 
@@ -57,8 +59,8 @@ def size_class(milliseconds: float) -> SizeClass:
 def size_classes(tables: Iterable[pa.Table]) -> dict[str, SizeClass]:
     """Return the size class of each sample: of the median of eager's times in all its records.
 
-    A sample whose compilation failed before eager was timed is in the class that the other arms'
-    records show. Records of different kinds of device must not be mixed.
+    A sample whose compilation failed before eager was timed is classified by the records of the
+    other arms. Pass tables of only one kind of device.
     """
     times: dict[str, list[float]] = {}
     for table in tables:
@@ -80,20 +82,16 @@ def split_by_size(arms: Mapping[str, pa.Table]) -> dict[SizeClass, dict[str, pa.
     >>> {str(name): list(part) for name, part in split_by_size(arms).items()}
     {'below 1 ms': ['x'], 'above 10 ms': ['x']}
     """
+    devices = {name: device_kind(table) or "cpu" for name, table in arms.items()}
     by_device: dict[str, list[pa.Table]] = {}
-    for table in arms.values():
-        by_device.setdefault(_device(table), []).append(table)
+    for name, device in devices.items():
+        by_device.setdefault(device, []).append(arms[name])
     classes = {device: size_classes(tables) for device, tables in by_device.items()}
     parts: dict[SizeClass, dict[str, pa.Table]] = {}
     for size in SizeClass:
         for name, table in arms.items():
-            of_device = classes[_device(table)]
+            of_device = classes[devices[name]]
             chosen = [of_device[sample] is size for sample in table["sample_id"].to_pylist()]
             if any(chosen):
                 parts.setdefault(size, {})[name] = table.filter(pa.array(chosen))
     return parts
-
-
-def _device(table: pa.Table) -> str:
-    devices = table["device"].to_pylist()
-    return next((device.partition(":")[0] for device in devices if device), "cpu")

@@ -1,4 +1,4 @@
-"""Machines of run records: figures of two machines are never mixed in a headline."""
+"""Machines of run records, which are never mixed in a headline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def machine_name(environment: str | None, device: str | None) -> str | None:
 def split_machines(arms: Mapping[str, pa.Table]) -> dict[str, dict[str, pa.Table]]:
     """Return the records of each machine by arm, the machine with the most records first.
 
-    Records without a machine, such as those of early failures, belong to the arm's only machine.
+    Records without a machine, such as those of early failures, count towards the arm's only
+    machine, or towards `UNKNOWN_MACHINE` if there are several.
 
     >>> columns = {"environment": ['{"cpu": {"model": "x"}}', None], "device": ["cpu", "cpu"]}
     >>> {name: list(part) for name, part in split_machines({"a": pa.table(columns)}).items()}

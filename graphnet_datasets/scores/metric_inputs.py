@@ -74,8 +74,8 @@ def to_metric_inputs(runs: Any, *, duplicates: Duplicates = "refuse") -> MetricI
 
     A latency is the geometric mean of the arm's timed calls in milliseconds, so that the ratio of
     reference and prediction is the record's speedup. A `null_t` that is infinite because outputs
-    have to be equal is None: a metric, which does not get their dtypes, could not tell it from
-    that of outputs that are not finite.
+    must be equal becomes None, because a metric does not receive dtypes and could not distinguish
+    it from the `null_t` of outputs that are not finite.
 
     Raises:
         ScoreError: the records are of several compilers, or a sample has several runs.

@@ -20,7 +20,7 @@ from .warnings import IMPOSSIBLE, sentence
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Scores:
-    """S(t) or ES(t) of one compiler at each t, with all that went into it.
+    """S(t) or ES(t) of one compiler at each t, with its components.
 
     `columns` maps a name to one entry per t: `t`, `S` or `ES` with `_low` and `_high` (95 %
     interval), the same for `S_family` or `ES_family` (each family counts once), `alpha`, `beta`,
@@ -28,12 +28,12 @@ class Scores:
     (`num_accuracy`, `num_runtime`, `num_compile` …), `num_samples`, the N of this t (below that of
     the others only in the variant "decidable"), `vacuous_share`, the share of samples whose
     comparison at t an all-zero output would pass, and `undecidable_share`, that of the samples for
-    which it would, or whose eager run itself fails at t against float64. None means not defined or
-    not known. Of N, `warnings` counts the samples with warnings of each kind; `conditions` has
-    those in which the records differ, with the number of records under each.
+    which it would, or whose eager run itself fails at t against float64. None means undefined or
+    unknown. `warnings` counts the samples in N with warnings of each kind; `conditions` contains
+    the conditions that differ among the records, with the number of records for each value.
 
-    Iterating gives the rows as dicts, `scores["S"]` a column, `scores.at(t)` the row of t.
-    `excluded` lists the runs that are not in N because they say nothing of the compiler.
+    Iterating yields the rows as dicts, `scores["S"]` is a column, `scores.at(t)` the row of t.
+    `excluded` lists the runs that are not in N because they say nothing about the compiler.
     """
 
     metric: str

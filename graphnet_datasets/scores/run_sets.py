@@ -116,9 +116,9 @@ def _with_cold_compile_times(table: pa.Table) -> pa.Table:
 
 
 def _without_speedups_of_failures(table: pa.Table) -> pa.Table:
-    """Keep only the speedups of `ok` runs; earlier files had speedups of wrong shapes, too.
+    """Remove the speedups of runs that are not `ok`, which earlier files contain.
 
-    Speedups that upstream's tools compute from their logs are kept.
+    Speedups that upstream's tools compute from their logs remain.
     """
     statuses = table["status"].to_pylist()
     is_failed = np.array([status != Status.OK for status in statuses], dtype=bool)
@@ -200,6 +200,15 @@ def split_arms(table: pa.Table) -> dict[str, pa.Table]:
         name: table.filter(pa.array(arm_of_row == index))
         for name, index in zip(_arm_names(list(index_of)), index_of.values(), strict=True)
     }
+
+
+def device_kind(table: pa.Table) -> str:
+    """Return the kind of device of one arm's records; "" if no record has a device.
+
+    >>> device_kind(pa.table({"device": [None, "cuda:1"]}))
+    'cuda'
+    """
+    return next((name.partition(":")[0] for name in table["device"].to_pylist() if name), "")
 
 
 def _arm_values(table: pa.Table, name: str) -> list[str]:
@@ -322,9 +331,9 @@ def single_arm(table: pa.Table) -> str:
 def without_duplicates(table: pa.Table, duplicates: Duplicates = "refuse") -> pa.Table:
     """Return the records of one arm with at most one per sample.
 
-    Counting a sample twice would give it double weight, and an average would hide a failure, so
-    several runs of a sample are refused; with "newest" the one started last is kept (of those
-    without a time of start, the last one).
+    Counting a sample twice would double its weight, and an average would hide a failure, so several
+    runs of a sample are refused; "newest" selects the run that started last (of runs without a
+    start time, the last one).
 
     Raises:
         ScoreError: a sample has several runs and `duplicates` is "refuse".

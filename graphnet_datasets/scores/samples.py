@@ -130,7 +130,7 @@ def _right_samples(table: pa.Table) -> dict[str, bool]:
 
 
 def _interval(row: dict[str, Any]) -> str:
-    """Return the timing interval of a speedup that is shown, with `noisy` where it is."""
+    """Return the interval of a displayed speedup, marked as `noisy` if its timing was."""
     if row["speedup"] is None or row["status"] != "ok" or _speedup(row) != number(row["speedup"]):
         return ""
     return interval(row["speedup_low"], row["speedup_high"]) + (" noisy" if row["is_noisy"] else "")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import ScoreError, raises_only
 from .intervals import Mean, geometric_means
 from .records import is_counted, make_records
-from .run_sets import Duplicates, as_table, single_arm, without_duplicates
+from .run_sets import Duplicates, as_table, device_kind, single_arm, without_duplicates
 from .scoring import score_records
 from .variants import TOLERANCE, find_variant
 from .verdicts import OUTCOME_OF, Outcome, verdicts
@@ -37,10 +37,10 @@ class Summary:
 
     `counts` contains the number of records of each `Outcome`. `s`, `s_low` and `s_high` are S(-3)
     and its interval over families, `es` is ES(1); they are None if no record counts. `s_family` is
-    S(-3) in which each family counts once. `speedup` is
-    the geometric mean over the right samples. `compile_s` is the median compile time in seconds and
-    `memory_ratio` the median of candidate over eager peak memory; both are None if not measured.
-    `right_samples` maps ids to the right samples.
+    S(-3) in which each family counts once. `speedup` is the geometric mean over the right samples.
+    `compile_s` is the median compile time in seconds and `memory_ratio` the median of candidate
+    over eager peak memory; both are None if not measured. `right_samples` maps ids to the right
+    samples.
     """
 
     name: str
@@ -153,7 +153,6 @@ def summarise(
             strict=True,
         )
     }
-    devices = [device for device in table["device"].to_pylist() if device]
     compilers = [compiler for compiler in table["compiler"].to_pylist() if compiler]
     memory = [
         candidate / baseline
@@ -167,7 +166,7 @@ def summarise(
     return Summary(
         name=name or arm,
         compiler=compilers[0] if compilers else "",
-        device=devices[0].partition(":")[0] if devices else "",
+        device=device_kind(table),
         variant=chosen.name,
         b=b,
         num_graphs=len(ids),

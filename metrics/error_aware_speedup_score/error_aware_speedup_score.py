@@ -8,9 +8,9 @@ from graphnet_datasets.metrics import description
 from graphnet_datasets.scores import error_aware_speedup_score, from_metric_inputs
 
 _DESCRIPTION = """
-The error-aware speedup score ES(t) of a tensor compiler: as S(t) for t <= 0; for t > 0 failures are
-forgiven code by code (1 accuracy, 2 runtime, 3 compilation), a forgiven one counting as 1 in place
-of b. From the GraphNet technical report, section 3.2 and appendices A to C.
+The error-aware speedup score ES(t) of a tensor compiler: equal to S(t) for t <= 0. For t > 0
+failures are forgiven code by code (1 accuracy, 2 runtime, 3 compilation), and a forgiven failure
+counts as 1 instead of b. From the GraphNet technical report, section 3.2 and appendices A to C.
 """
 
 _SUMMARY = """

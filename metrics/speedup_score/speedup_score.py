@@ -9,7 +9,7 @@ from graphnet_datasets.scores import from_metric_inputs, speedup_score
 
 _DESCRIPTION = """
 The speedup score S(t) of a tensor compiler: the geometric mean over samples of the speedup over
-eager, where a slow sample is punished by p and a sample that fails, or is wrong at tolerance t,
+eager, where p penalises slow samples and a sample that fails, or is wrong at tolerance t,
 counts as b. From the GraphNet technical report, section 3.2 and appendices A and B.
 """
 

@@ -76,7 +76,7 @@ def test_nothing_from_records_is_markup(text: str) -> None:
 
 def test_the_page_lists_parameters_and_failures(text: str) -> None:
     assert "2 run sets; p = 0.1, b = 0.1, variant report." in text
-    assert "4 samples that are not correct at t = -3, or that no t tells" in text
+    assert "4 samples that are not correct at t = -3, or that no t distinguishes" in text
     assert "Every sample that counts is correct at t = -3." in text
     assert "Not in N: 1, since eager or the harness failed: broken (baseline_failed)" in text
 

@@ -100,8 +100,8 @@ def test_the_interval_is_over_families_and_holds_the_timing() -> None:
     assert spread.high is not None
     assert spread.speedup is not None
     assert spread.low < spread.speedup / 1.2 < spread.speedup * 1.2 < spread.high
-    found = spread.to_dict()
-    assert found["family_speedup_low"] == spread.family_low
+    data = spread.to_dict()
+    assert data["family_speedup_low"] == spread.family_low
     assert compare(runs([1.0] * 4, 0.1), runs([2.0] * 4, 0.1)).low is None
 
 
@@ -133,7 +133,7 @@ def test_zeros_are_never_an_improvement(tolerance: int, basis: Any) -> None:
         assert counts["failing"] == len(NULLS)
 
 
-def test_zeros_are_undecidable_where_eager_gives_zeros() -> None:
+def test_zeros_are_undecidable_if_eager_returns_zeros() -> None:
     a, b = zeros(-math.inf), zeros(-math.inf)
     assert compare([a | {"speedup": 1.0}], [b]).counts["undecidable"] == 1
     crashed = make_run("s-inf", status="run_failed")
@@ -270,7 +270,7 @@ def test_turning_the_comparison_round_turns_the_verdicts(
         assert opposite.get(row["verdict"], row["verdict"]) == turned["verdict"]
 
 
-def test_the_text_tells_it_all() -> None:
+def test_the_text_lists_counts_and_regressions() -> None:
     lines = str(compare(A, B)).splitlines()
     assert lines[:3] == [
         "A: inductor",
@@ -288,10 +288,10 @@ def test_the_text_tells_it_all() -> None:
 
 
 def test_plain_data_for_json() -> None:
-    found = json.loads(json.dumps(compare(A, B).to_dict(), allow_nan=False))
-    assert found["a"]["S"].keys() == found["b"]["ES"].keys()
-    assert found["pairs"] == 4
-    assert len(found["samples"]) == 8
+    data = json.loads(json.dumps(compare(A, B).to_dict(), allow_nan=False))
+    assert data["a"]["S"].keys() == data["b"]["ES"].keys()
+    assert data["pairs"] == 4
+    assert len(data["samples"]) == 8
 
 
 def test_no_common_sample_is_refused() -> None:
@@ -314,9 +314,7 @@ def test_wrong_options_are_refused(options: Any, message: str) -> None:
     assert str(error.value) == message
 
 
-def test_nothing_correct_in_both_gives_no_speedup() -> None:
+def test_without_a_sample_correct_in_both_there_is_no_speedup() -> None:
     comparison = compare([make_run("x", 1.0)], [make_run("x", status="run_failed")])
     assert comparison.speedup is None
-    assert "No sample is correct in both at t = -3, so that no speedup can be given." in str(
-        comparison
-    )
+    assert "No sample is correct in both at t = -3, so there is no speedup." in str(comparison)

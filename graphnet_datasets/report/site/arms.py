@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,16 +16,16 @@ import pyarrow.compute as pc
 from ...errors import ScoreError
 from ...json_text import parse_json
 from ...scores import Scores, error_aware_speedup_score, speedup_score, split_by
+from ...scores.conditions import leaves
+from ...scores.machines import MAX_MACHINE, machine_name
 from ...scores.run_sets import ARM_COLUMNS, NAMELESS, Duplicates, without_duplicates
 from ...scores.variants import find_variant
 from ...scores.verdicts import FAILED, Verdict, verdicts
-from .names import slug
+from ..names import slug
 from .quantiles import SHARES, quantiles
 
-_TELLS_SUBTASK = pc.field("subtask").is_valid() & (pc.field("subtask") != "")
+_HAS_SUBTASK = pc.field("subtask").is_valid() & (pc.field("subtask") != "")
 _MEDIAN = SHARES.index(0.5)
-MAX_PLACE = 60
-"""Maximum length of a device name on a page."""
 MAX_MESSAGE = 2_000
 """Maximum length of an error message on a page."""
 
@@ -75,19 +73,6 @@ class Arm:
     """By task and subtask; records without a subtask are left out."""
 
     @functools.cached_property
-    def counts(self) -> Counter[Verdict]:
-        """The number of records of each verdict."""
-        return Counter(row["verdict"] for row in self.rows)
-
-    def task_counts(self, task: str, subtask: str | None = None) -> Counter[Verdict]:
-        """Count the verdicts of one task, or of one subtask of it."""
-        return Counter(
-            row["verdict"]
-            for row in self.rows
-            if row["task"] == task and subtask in (None, row["subtask"])
-        )
-
-    @functools.cached_property
     def conditions(self) -> dict[str, str]:
         """The properties by which `split_arms` distinguishes this arm."""
         record = self.table.slice(0, 1).select(list(ARM_COLUMNS)).to_pylist()[0]
@@ -99,9 +84,8 @@ class Arm:
         device = self.conditions.get("device", "cpu")
         if device == "cpu":
             return "CPU"
-        texts = (row["environment"] for row in self.rows if row["environment"])
-        name = environment_parts(next(texts, "{}")).get("gpu.name")
-        return name[:MAX_PLACE] if name else device[:MAX_PLACE]
+        environment = next((row["environment"] for row in self.rows if row["environment"]), None)
+        return machine_name(environment, device) or device[:MAX_MACHINE]
 
     @functools.cached_property
     def error_classes(self) -> list[ErrorClass]:
@@ -148,7 +132,7 @@ def make_arm(
         by_subtask={
             (task, subtask): scores
             for task, of_task in by_task.items()
-            for subtask, part in split_by(of_task.filter(_TELLS_SUBTASK), "subtask").items()
+            for subtask, part in split_by(of_task.filter(_HAS_SUBTASK), "subtask").items()
             if (scores := _scores(part, options)) is not None
         },
     )
@@ -168,17 +152,8 @@ def environment_parts(text: str) -> dict[str, str]:
     >>> environment_parts('{"cpu": {"model": "x"}, "num_cpus": 2}')
     {'cpu.model': 'x', 'num_cpus': '2'}
     """
-    differences: dict[str, str] = {}
-    waiting = [("", parse_json(text, {"environment": text}))]
-    while waiting:
-        name, value = waiting.pop(0)
-        if isinstance(value, dict) and value:
-            waiting = [(f"{name}.{key}".strip("."), item) for key, item in value.items()] + waiting
-        elif value not in (None, "", [], {}):
-            differences[name or "environment"] = (
-                value if isinstance(value, str) else json.dumps(value)
-            )
-    return differences
+    parsed = parse_json(text, {"environment": text})
+    return {name or "environment": value for name, value in leaves(parsed)}
 
 
 def _scores(table: pa.Table, options: Mapping[str, Any]) -> dict[str, Scores] | None:

@@ -1,10 +1,10 @@
-"""The tables of the overview: a machine each, and in it the size classes of the samples."""
+"""Tables of arms, by machine and by size class of the samples."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,16 +21,15 @@ ALL_SIZES = "all sizes"
 
 @dataclasses.dataclass(frozen=True)
 class BoardRow:
-    """One arm in a table; `label` is short, and the arm's name has all options."""
+    """One arm in a table; the summary has a short name, the arm's name has all options."""
 
     arm: Arm
-    label: str
     summary: Summary
 
 
 @dataclasses.dataclass(frozen=True)
 class Board:
-    """A table of arms, the largest S(-3) first, and the sentences that follow from it."""
+    """A table of arms, the largest S(-3) first, and its conclusions."""
 
     title: str
     rows: Sequence[BoardRow]
@@ -57,16 +56,9 @@ class Board:
 class Machine:
     """The boards of one machine: of all samples, and of each size class."""
 
-    name: str
-    first: str
-    last: str
+    title: str
     headline: str
     boards: Sequence[Board]
-
-    @property
-    def dates(self) -> str:
-        """The first and the last day of the records."""
-        return self.first if self.first == self.last else f"{self.first} to {self.last}"
 
 
 def make_board(
@@ -75,10 +67,10 @@ def make_board(
     """Return the table of these records, which are by the names of their arms."""
     labels = compact_names(list(tables))
     rows = [
-        BoardRow(arms[name], labels[name], summarise(table, labels[name], **options))
+        BoardRow(arms[name], summarise(table, labels[name], **options))
         for name, table in tables.items()
     ]
-    rows.sort(key=lambda row: (-(row.summary.s or 0.0), row.label))
+    rows.sort(key=lambda row: (-(row.summary.s or 0.0), row.summary.name))
     return Board(title, rows, conclusions([row.summary for row in rows]))
 
 
@@ -86,19 +78,25 @@ def make_machines(arms: Sequence[Arm], options: Mapping[str, Any]) -> list[Machi
     """Return the tables of each machine, the one with the most records first."""
     by_name = {arm.name: arm for arm in arms}
     machines = []
-    for machine, tables in split_machines({arm.name: arm.table for arm in arms}).items():
-        every = make_board(ALL_SIZES, by_name, tables, options)
-        boards = [every]
+    for name, tables in split_machines({arm.name: arm.table for arm in arms}).items():
+        boards = [make_board(ALL_SIZES, by_name, tables, options)]
         for size, parts in split_by_size(tables).items():
             title = str(size) if size is SizeClass.UNKNOWN else f"eager {size}"
             boards.append(make_board(title, by_name, parts, options))
-        starts = sorted(
-            start[:10]
-            for table in tables.values()
-            for start in table["started_at"].to_pylist()
-            if start
+        dates = dates_text(tables.values())
+        summaries = [row.summary for row in boards[0].rows]
+        machines.append(
+            Machine(f"{name}, {dates}" if dates else name, headline(summaries, name), boards)
         )
-        summaries = [row.summary for row in every.rows]
-        first, last = (starts[0], starts[-1]) if starts else ("", "")
-        machines.append(Machine(machine, first, last, headline(summaries, machine), boards))
     return machines
+
+
+def dates_text(tables: Iterable[pa.Table]) -> str:
+    """Return the first and the last day of run records; "" if they have no times.
+
+    >>> dates_text([pa.table({"started_at": ["2026-11-02T10:00", None, "2026-11-03T10:00"]})])
+    '2026-11-02 to 2026-11-03'
+    """
+    starts = [start for table in tables for start in table["started_at"].to_pylist() if start]
+    first, last = min(starts, default="")[:10], max(starts, default="")[:10]
+    return first if first == last else f"{first} to {last}"

@@ -18,7 +18,7 @@ Points = Sequence[tuple[int, float]]
 
 
 def line_style(index: int) -> str:
-    """Return the CSS classes of a chart line; 20 lines differ in colour, dashes or both.
+    """Return the CSS classes of a chart line; 20 lines differ in colour or dashes.
 
     >>> line_style(0), line_style(1), line_style(10), len({line_style(i) for i in range(20)})
     ('c0 d0', 'c1 d1', 'c0 d2', 20)
@@ -36,12 +36,12 @@ def line_chart(lines: Mapping[str, tuple[int, Points]], label: str) -> str:
         name: (number, [(t, value) for t, value in points if value > 0])
         for name, (number, points) in lines.items()
     }
-    every = [point for _, points in shown.values() for point in points]
-    if not every:
+    drawn = [point for _, points in shown.values() for point in points]
+    if not drawn:
         return ""
-    first, last = min(t for t, _ in every), max(t for t, _ in every)
-    low = math.log(min([1.0, *(value for _, value in every)]) / 1.15)
-    high = math.log(max([1.0, *(value for _, value in every)]) * 1.15)
+    first, last = min(t for t, _ in drawn), max(t for t, _ in drawn)
+    low = math.log(min([1.0, *(value for _, value in drawn)]) / 1.15)
+    high = math.log(max([1.0, *(value for _, value in drawn)]) * 1.15)
 
     def x(t: float) -> float:
         return LEFT + (t - first) / max(last - first, 1) * (WIDTH - LEFT - RIGHT)
@@ -49,10 +49,7 @@ def line_chart(lines: Mapping[str, tuple[int, Points]], label: str) -> str:
     def y(value: float) -> float:
         return TOP + (high - math.log(value)) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(label)}">'
-    ]
+    parts = []
     for tick in TICKS:
         if low <= math.log(tick) <= high:
             kind = "one" if tick == 1 else "grid"
@@ -76,8 +73,14 @@ def line_chart(lines: Mapping[str, tuple[int, Points]], label: str) -> str:
             f'<polyline class="line {line_style(index)}" points="{path}"><title>{escape(name)}'
             "</title></polyline>"
         )
-    parts.append("</svg>")
-    return "".join(parts)
+    return _chart(parts, HEIGHT, label)
+
+
+def _chart(parts: Sequence[str], height: int, label: str) -> str:
+    return (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
 
 
 def _steps(points: Points) -> list[tuple[int, float]]:
@@ -133,10 +136,7 @@ def time_boxes(rows: Sequence[tuple[str, Sequence[float]]], label: str) -> str:
     def x(value: float) -> float:
         return left + (math.log(value) - least) / (greatest - least) * (WIDTH - left - 12)
 
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="{escape(label)}">'
-    ]
+    parts = []
     for tick in _time_ticks(least, greatest):
         parts.append(
             f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="0" y2="{height - 22}"/>'
@@ -153,8 +153,7 @@ def time_boxes(rows: Sequence[tuple[str, Sequence[float]]], label: str) -> str:
             f'<line class="median" x1="{x(p50):.1f}" x2="{x(p50):.1f}" y1="{y - 7:.1f}" '
             f'y2="{y + 7:.1f}"/>'
         )
-    parts.append("</svg>")
-    return "".join(parts)
+    return _chart(parts, height, label)
 
 
 def _time_ticks(least: float, greatest: float) -> list[float]:

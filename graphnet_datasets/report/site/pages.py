@@ -14,10 +14,10 @@ from ...errors import MissingExtraError
 from ...scores.summary_text import mean_text, seconds_text, times_text
 from ...scores.variants import TOLERANCE
 from ...scores.verdicts import FAILED, Verdict
-from ...terminal import printable, printable_data
+from ...terminal import printable
 from ..labels import compact_names
+from ..names import slug
 from . import charts
-from .names import slug
 from .samples import beside_best
 
 PER_PAGE = 200
@@ -27,7 +27,10 @@ MAX_LISTED = 20
 SHOWN_T = (-5, -3, 0)
 
 _TEMPLATES = "templates/site"
-_LIBRARIES = (*("cytoscape.min.js", "cytoscape.license.txt", "dagre.min.js", "dagre.license.txt"),)
+_ASSETS = (
+    "site.css", "site.js", "cytoscape.min.js", "cytoscape.license.txt", "dagre.min.js",
+    "dagre.license.txt",
+)  # fmt: skip
 _Row = TypeVar("_Row")
 
 
@@ -76,10 +79,6 @@ class Renderer:
         """Make these values available in all templates."""
         self.environment.globals |= values
 
-    def set_index(self, index: dict[str, Any]) -> None:
-        """Make the index of the data available to the script of each page."""
-        self.environment.globals["index"] = printable_data(index)
-
     @staticmethod
     def task_slug(task: str) -> str:
         """Return the page name of a task."""
@@ -92,7 +91,7 @@ class Renderer:
 
     def write_assets(self, place: Path) -> None:
         """Write the style sheet, the script, and the libraries that draw graphs."""
-        for name in ("site.css", "site.js", *_LIBRARIES):
+        for name in _ASSETS:
             write_text(place / name, _source(name))
 
     def write(self, path: Path, template: str, **values: Any) -> None:

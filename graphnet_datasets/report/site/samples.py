@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...scores.verdicts import Verdict
+from ..names import slug
 from .arms import Arm
-from .names import slug
 
 _RIGHT = (Verdict.FASTER, Verdict.EVEN, Verdict.SLOWER)
 
@@ -26,7 +26,7 @@ class SampleRecords:
 
     @property
     def task(self) -> str:
-        """The task from the first record that has it."""
+        """The task of the best record, or "unknown"."""
         return self.rows[0]["task"]
 
     @property
@@ -38,9 +38,8 @@ class SampleRecords:
     def facts(self) -> dict[str, Any]:
         """The recorded facts about the sample itself."""
         names = (
-            *("task", "subtask", "framework", "source", "num_ops", "family", "structure_hash"),
-            "dataset",
-        )
+            "subtask", "framework", "source", "num_ops", "family", "structure_hash", "dataset",
+        )  # fmt: skip
         return {
             name: next((row[name] for row in self.rows if row[name] not in (None, "")), None)
             for name in names

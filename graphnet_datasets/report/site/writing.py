@@ -21,10 +21,11 @@ from ...scores import as_table
 from ...scores.run_sets import Duplicates
 from ...scores.variants import TOLERANCE, find_variant
 from ...scores.verdicts import Verdict
-from .arms import Arm, environment_parts, make_arm
-from .boards import Board, make_board, make_machines
+from ...terminal import printable_data
+from ..names import slug
+from .arms import Arm, environment_name, environment_parts, make_arm
+from .boards import Board, dates_text, make_board, make_machines
 from .chunks import plain_floats, write_chunk
-from .names import slug
 from .pages import Renderer, parts_of
 from .pictures import write_pictures
 from .samples import SampleRecords, group_by_sample
@@ -49,14 +50,14 @@ def write_site(
 ) -> Path:
     """Write a site about run sets (a name each, the records of one arm) and return its directory.
 
-    The pages need no server, no script and nothing from elsewhere; with scripts their tables are
-    sorted, filtered and searched. Pictures of graphs come from `dataset`; None draws no
-    pictures. An existing site at `out` is replaced when the new one is complete. Equal records
+    The pages need no server and no scripts, and load nothing from other addresses; scripts sort,
+    filter and search their tables. Pictures of graphs come from `dataset`; None draws no pictures.
+    An existing site at `out` is replaced when the new one is complete. Equal records
     produce equal bytes.
 
     Raises:
         ScoreError: there are no records, or a run set cannot be scored.
-        DiskError: `out` holds something other than a site.
+        DiskError: `out` contains something other than a site.
         MissingExtraError: jinja2 is not installed.
     """
     renderer = Renderer(title)
@@ -69,7 +70,7 @@ def write_site(
     ]
     if not arms:
         raise ScoreError("There are no run records for a site. Make some with `graphnet run`.")
-    arms = sorted(_with_different_names(arms), key=_place)
+    arms = sorted(_with_different_names(arms), key=_rank)
     samples = group_by_sample(arms)
     scored = find_variant(variant)
     renderer.add_globals(
@@ -87,7 +88,7 @@ def write_site(
         renderer.write_assets(place)
         pictures = {} if dataset is None else write_pictures(samples, dataset, place)
         _write_data(place / "data", arms, samples)
-        renderer.set_index(_index(arms, samples))
+        renderer.add_globals(index=printable_data(_index(arms, samples)))
         _write_pages(renderer, place, arms, samples, pictures)
         write_text(place / MARK, f"{title}\nWritten by `graphnet report`.\n")
     return Path(out)
@@ -134,14 +135,16 @@ def _write_pages(
             sample=sample,
             picture=pictures.get(sample.id),
         )
-    for name, text, rows in _environments(arms):
-        renderer.write(
-            place / "environments" / f"{name}.html",
-            "environment.html",
-            name=name,
-            parts=environment_parts(text),
-            num_records=rows,
-        )
+    environments = Counter(row["environment"] for arm in arms for row in arm.rows)
+    for text, count in environments.items():
+        if name := environment_name(text):
+            renderer.write(
+                place / "environments" / f"{name}.html",
+                "environment.html",
+                name=name,
+                parts=environment_parts(text),
+                num_records=count,
+            )
 
 
 FIGURES = (
@@ -194,12 +197,10 @@ def _index(arms: list[Arm], samples: list[SampleRecords]) -> dict[str, Any]:
 
 
 def _counts(arms: list[Arm]) -> dict[str, Any]:
-    starts = [row["started_at"] for arm in arms for row in arm.rows if row["started_at"]]
     return {
         "records": sum(len(arm.rows) for arm in arms),
         "samples": len({row["sample_id"] for arm in arms for row in arm.rows}),
-        "first": min(starts, default="")[:10],
-        "last": max(starts, default="")[:10],
+        "dates": dates_text(arm.table for arm in arms),
     }
 
 
@@ -218,18 +219,7 @@ def _where(table: pa.Table, columns: Mapping[str, str | None]) -> pa.Table:
     return table
 
 
-def _environments(arms: list[Arm]) -> Iterator[tuple[str, str, int]]:
-    texts: dict[str, list[Any]] = {}
-    for arm in arms:
-        for row in arm.rows:
-            if row["environment_name"]:
-                entry = texts.setdefault(row["environment_name"], [row["environment"], 0])
-                entry[1] += 1
-    for name, (text, count) in sorted(texts.items()):
-        yield name, text, count
-
-
-def _place(arm: Arm) -> tuple[float, str]:
+def _rank(arm: Arm) -> tuple[float, str]:
     """Sort key of arms: by score, arms without a score last."""
     score = None if arm.scores is None else arm.scores["S"].at(TOLERANCE)["S"]
     return (0.0 if score is None else -score, arm.name)

@@ -1,9 +1,9 @@
 "use strict";
-// Tables that can be sorted and filtered, and the page of all records. Text from records is only
-// ever put into the page as text. What is chosen stands behind the # of the address.
+// Tables that can be sorted and filtered, and the page of all records. Text from records is inserted
+// only as text, never as HTML. The part of the address after # holds the filters and the sort order.
 
 const PER_PAGE = 100;
-const FEW_RECORDS = 20000; // as many are loaded without being asked for
+const FEW_RECORDS = 20000; // the records of all compilers are loaded at once up to this number
 const MIN_ROWS_TO_FILTER = 12;
 
 const readHash = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
@@ -12,12 +12,12 @@ const writeHash = (state) => {
   history.replaceState(null, "", text ? `#${text}` : location.pathname.split("/").pop() || "#");
 };
 const element = (name, properties = {}, ...children) => {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
+  const node = Object.assign(document.createElement(name), properties);
+  node.append(...children);
+  return node;
 };
 const number = (text) => (text === "" || text === undefined ? NaN : Number(text.replace("inf", "Infinity")));
-// What is missing comes last, whichever way the rest is sorted.
+// Missing values come last in both directions.
 const compare = (a, b, sign) => {
   const [noA, noB] = [a === null || a !== a, b === null || b !== b];
   if (noA || noB) return noA - noB;
@@ -29,7 +29,8 @@ function sortHead(cell, onSort) {
   const button = element("button", { type: "button" });
   button.append(...cell.childNodes);
   cell.append(button);
-  button.addEventListener("click", () => onSort(cell.getAttribute("aria-sort") === (cell.dataset.kind === "number" ? "descending" : "ascending") ? (cell.dataset.kind === "number" ? 1 : -1) : cell.dataset.kind === "number" ? -1 : 1));
+  const first = cell.dataset.kind === "number" ? -1 : 1; // the largest number first, but text from A to Z
+  button.addEventListener("click", () => onSort(cell.getAttribute("aria-sort") === (first > 0 ? "ascending" : "descending") ? -first : first));
 }
 function markSorted(cells, chosen, sign) {
   for (const cell of cells) cell.removeAttribute("aria-sort");
@@ -67,11 +68,11 @@ function enhance(table, place) {
     }
     return shown;
   };
-  const wanted = readHash();
-  const sorted = wanted.get(`${key}.sort`);
+  const hash = readHash();
+  const sorted = hash.get(`${key}.sort`);
   if (sorted && heads[Math.abs(parseInt(sorted, 10))]) sort(Math.abs(parseInt(sorted, 10)), sorted.startsWith("-") ? -1 : 1);
   if (rows.length < MIN_ROWS_TO_FILTER) return;
-  const input = element("input", { type: "search", value: wanted.get(`${key}.find`) || "" });
+  const input = element("input", { type: "search", value: hash.get(`${key}.find`) || "" });
   const status = element("p", { className: "note" });
   status.setAttribute("role", "status");
   const apply = () => {
@@ -86,7 +87,7 @@ function enhance(table, place) {
   if (input.value) apply();
 }
 
-// Chunks of data are scripts that call this: pages opened from a disk may not fetch files.
+// Chunks of data are scripts that call this function, because pages opened from a disk may not fetch files.
 const waiting = new Map();
 const loaded = new Map();
 window.graphnetChunk = async (name, packed) => {
@@ -113,7 +114,7 @@ function loadChunk(name) {
 }
 
 const COLUMNS = [
-  ["id", "Sample", "text"], ["task", "Task", "text"], ["subtask", "Subtask", "text"], ["arm", "Compiler", "text"], ["verdict", "How it went", "text"],
+  ["id", "Sample", "text"], ["task", "Task", "text"], ["subtask", "Subtask", "text"], ["arm", "Compiler", "text"], ["verdict", "Verdict", "text"],
   ["speedup", "speedup", "number"], ["baseline_ms", "eager ms", "number"], ["candidate_ms", "compiled ms", "number"],
   ["min_t", "min_t", "number"], ["compile_time_s", "compile s", "number"], ["error", "Error", "text"],
 ];
@@ -140,7 +141,7 @@ async function recordsOf(index, samples, chosen) {
 function explorer(root, index) {
   const total = index.arms.reduce((sum, arm) => sum + arm.records, 0);
   const start = readHash();
-  // A link to one task means all compilers; otherwise many records are not loaded unasked.
+  // A link to one task shows all compilers; otherwise only the first compiler of a large site is loaded.
   const usual = total <= FEW_RECORDS || start.has("task") || start.has("subtask") || start.has("find") ? "" : index.arms[0].page;
   const state = { arm: start.get("arm") ?? usual, task: start.get("task") || "", subtask: start.get("subtask") || "", verdict: start.get("verdict") || "", find: start.get("find") || "", sort: start.get("sort") || "id", page: start.get("page") || "1" };
   const choice = (name, label, options) => {
@@ -176,8 +177,8 @@ function explorer(root, index) {
     element("div", { className: "filters" }, element("label", {}, "Find a sample or an error", find),
       choice("arm", "Compiler", [["", `all (${total.toLocaleString("en")} records)`], ...index.arms.map((arm) => [arm.page, `${arm.name} (${arm.records.toLocaleString("en")})`])]),
       choice("task", "Task", [["", "all"], ...index.tasks.map((task) => [task, task])]),
-      choice("subtask", "Subtask", [["", "all"], ...index.subtasks.map((each) => [each, each])]),
-      choice("verdict", "How it went", [["", "all"], ...index.verdicts.map((each) => [each, each])])),
+      choice("subtask", "Subtask", [["", "all"], ...index.subtasks.map((subtask) => [subtask, subtask])]),
+      choice("verdict", "Verdict", [["", "all"], ...index.verdicts.map((verdict) => [verdict, verdict])])),
     status, region, pages);
 
   let turn = 0;
@@ -196,23 +197,23 @@ function explorer(root, index) {
       const records = await recordsOf(index, samples, chosen);
       if (mine === turn) draw(records);
     } catch (error) {
-      status.textContent = `${error.message}. The tables of the compilers' pages hold the same records.`;
+      status.textContent = `${error.message}. The tables on the compilers' pages contain the same records.`;
     }
   }
   function draw(records) {
     const text = state.find.toLowerCase();
-    const kept = records.filter((each) => (!state.task || each.task === state.task) && (!state.subtask || each.subtask === state.subtask) && (!state.verdict || each.verdict === state.verdict) && (!text || each.low.includes(text) || each.error.toLowerCase().includes(text)));
+    const matches = records.filter((record) => ["task", "subtask", "verdict"].every((name) => !state[name] || record[name] === state[name]) && (!text || record.low.includes(text) || record.error.toLowerCase().includes(text)));
     const sign = state.sort.startsWith("-") ? -1 : 1;
     const name = state.sort.replace("-", "");
-    const column = COLUMNS.findIndex(([each]) => each === name);
+    const column = COLUMNS.findIndex((entry) => entry[0] === name);
     const by = name === "verdict" ? "order" : name;
-    kept.sort((a, b) => compare(a[by], b[by], sign));
+    matches.sort((a, b) => compare(a[by], b[by], sign));
     markSorted(heads, heads[column], sign);
-    const last = Math.max(1, Math.ceil(kept.length / PER_PAGE));
+    const last = Math.max(1, Math.ceil(matches.length / PER_PAGE));
     state.page = String(Math.min(Math.max(1, Number(state.page) || 1), last));
     const first = (Number(state.page) - 1) * PER_PAGE;
-    body.replaceChildren(...kept.slice(first, first + PER_PAGE).map(row));
-    status.textContent = `${kept.length.toLocaleString("en")} of ${records.length.toLocaleString("en")} records`;
+    body.replaceChildren(...matches.slice(first, first + PER_PAGE).map(row));
+    status.textContent = `${matches.length.toLocaleString("en")} of ${records.length.toLocaleString("en")} records`;
     where.textContent = `Page ${state.page} of ${last.toLocaleString("en")}`;
     before.disabled = state.page === "1";
     after.disabled = Number(state.page) === last;
@@ -259,10 +260,10 @@ async function showGraph(root) {
   const status = element("p", { className: "note" });
   status.setAttribute("role", "status");
   const button = (text, label, onClick) => {
-    const made = element("button", { type: "button", className: "page", textContent: text, title: label });
-    made.setAttribute("aria-label", label);
-    made.addEventListener("click", onClick);
-    return made;
+    const node = element("button", { type: "button", className: "page", textContent: text, title: label });
+    node.setAttribute("aria-label", label);
+    node.addEventListener("click", onClick);
+    return node;
   };
   const zoom = (factor) => view.zoom({ level: view.zoom() * factor, renderedPosition: { x: view.width() / 2, y: view.height() / 2 } });
   root.replaceChildren(
@@ -312,12 +313,12 @@ async function showGraph(root) {
   };
   find.addEventListener("input", () => {
     const text = find.value.trim().toLowerCase();
-    const kept = (place) => text && [columns.title, columns.operators, columns.detail, columns.shape].some((column) => column[place].toLowerCase().includes(text));
-    matches = columns.title.map((_, place) => place).filter(kept);
+    const isMatch = (place) => text && [columns.title, columns.operators, columns.detail, columns.shape].some((column) => column[place].toLowerCase().includes(text));
+    matches = columns.title.map((_, place) => place).filter(isMatch);
     current = -1;
     view.nodes().removeClass("match current");
     for (const place of matches) view.getElementById(`n${place}`).addClass("match");
-    status.textContent = text && !matches.length ? "Nothing found." : "";
+    status.textContent = text && !matches.length ? "No box matches." : "";
     step(1);
   });
   find.addEventListener("keydown", (event) => { if (event.key === "Enter") step(event.shiftKey ? -1 : 1); });
@@ -325,15 +326,15 @@ async function showGraph(root) {
   root.dataset.state = "ready";
   const picture = root.parentElement.querySelector("figure.graph");
   if (picture) picture.hidden = true;
-  const wanted = readHash().get("graph.find");
-  if (wanted) {
-    find.value = wanted;
+  const text = readHash().get("graph.find");
+  if (text) {
+    find.value = text;
     find.dispatchEvent(new Event("input"));
   }
 }
 
 document.querySelectorAll("table.sortable").forEach(enhance);
-const told = document.getElementById("index");
-if (told) explorer(document.getElementById("explorer"), JSON.parse(told.textContent));
+const index = document.getElementById("index");
+if (index) explorer(document.getElementById("explorer"), JSON.parse(index.textContent));
 const graphRoot = document.getElementById("graph-view");
 if (graphRoot) showGraph(graphRoot).catch((error) => graphRoot.replaceChildren(element("p", { className: "note", textContent: `${error.message}. The picture below shows the graph.` })));
