@@ -12,8 +12,12 @@ from graphnet_datasets.benchmark.records.records import write_runs
 
 from .scores.run_rows import make_run
 
-# Python has these names on Linux only (or on Linux and BSD), so code that reads them while it is
-# imported fails on macOS.
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="These tests simulate another system on Linux."
+)
+
+# Python has these names only on Linux (or on Linux and BSD), so modules that read them on import
+# fail on macOS.
 WITHOUT_LINUX = """
 import ctypes, os, select, signal, socket, sys
 
@@ -36,7 +40,7 @@ def open_library(self, name, *args, **kwargs):
         raise OSError(f"{name} exists only on Linux")
     real_open(self, name, *args, **kwargs)
 
-def import_nothing_of_linux(event, arguments):
+def refuse_linux(event, arguments):
     if event == "import" and arguments[0].split(".")[0] in ("seccomp", "spwd", "pyseccomp"):
         raise ImportError(arguments[0])
     if event == "open" and str(arguments[0]).startswith(("/proc/", "/sys/")):
@@ -44,7 +48,7 @@ def import_nothing_of_linux(event, arguments):
 
 import pyarrow  # reads /proc itself
 ctypes.CDLL.__init__ = open_library
-sys.addaudithook(import_nothing_of_linux)
+sys.addaudithook(refuse_linux)
 """
 
 USE = """
@@ -67,23 +71,19 @@ else:
 """
 
 
-def test_loading_filtering_scoring_and_plotting_use_nothing_of_linux_alone(tmp_path: Path) -> None:
+def test_loading_filtering_scoring_and_plotting_work_without_linux(tmp_path: Path) -> None:
     runs = tmp_path / "runs.parquet"
     write_runs([make_run(str(index), 2.0, run_id=str(index)) for index in range(3)], runs)
     script = f"RUNS, OUT = {str(runs)!r}, {str(tmp_path / 'plots')!r}\n{WITHOUT_LINUX}\n{USE}"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split("\n")[:2] == ["True", "3"]
-    assert done.stdout.split("\n")[2] in ("True", "no plots")
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr[-3000:]
+    assert process.stdout.split("\n")[:2] == ["True", "3"]
+    assert process.stdout.split("\n")[2] in ("True", "no plots")
 
 
-def test_the_simulation_refuses_what_only_linux_has() -> None:
+def test_the_simulation_refuses_linux_features() -> None:
     for use in ("import os; os.sched_getaffinity(0)", "open('/proc/self/status')"):
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", f"{WITHOUT_LINUX}\n{use}"], capture_output=True, text=True
         )
-        assert done.returncode != 0, use
-
-
-if not sys.platform.startswith("linux"):
-    pytestmark = pytest.mark.skip(reason="this simulates another system on Linux")
+        assert process.returncode != 0, use

@@ -20,9 +20,9 @@ GIVEN = {
 def test_a_row_for_each_task_and_a_colour_for_each_dataset() -> None:
     figure = plot_distributions(GIVEN)
     assert [axes.get_xlabel() for axes in figure.axes] == ["operators", "parameters"]
-    assert [each.get_text() for each in figure.axes[0].get_yticklabels()] == ["cv", "nlp"]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["cv", "nlp"]
     (legend,) = figure.legends
-    assert [each.get_text() for each in legend.get_texts()] == ["mine", "theirs"]
+    assert [label.get_text() for label in legend.get_texts()] == ["mine", "theirs"]
     assert all(axes.get_xscale() == "log" for axes in figure.axes)
     bottom, top = figure.axes[0].get_ylim()
     assert bottom > top  # the first task is the uppermost

@@ -112,7 +112,7 @@ def test_boxes_do_not_overlap_and_are_below_their_operands(sample: Sample) -> No
 def test_a_picture_is_an_svg_with_a_description() -> None:
     svg = draw_graph(transformer(12), max_boxes=10)
     root = ElementTree.fromstring(svg)  # noqa: S314 - text of our own
-    texts = [each.text for each in root.iter(f"{SVG}text")]
+    texts = [element.text for element in root.iter(f"{SVG}text")]
     assert "test/transformer" in texts
     assert "torch, 38 operators in 3 boxes, 56 parameters" in texts
     assert "model.layers.0-11  x 12" in texts
@@ -192,32 +192,32 @@ def points_of(path: str) -> list[tuple[float, float]]:
                 weights = (1 - t, t)
             else:
                 weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
-            known = (start, *ends)
+            controls = (start, *ends)
             points.append(
                 (
-                    sum(weight * x for weight, (x, _) in zip(weights, known, strict=True)),
-                    sum(weight * y for weight, (_, y) in zip(weights, known, strict=True)),
+                    sum(weight * x for weight, (x, _) in zip(weights, controls, strict=True)),
+                    sum(weight * y for weight, (_, y) in zip(weights, controls, strict=True)),
                 )
             )
     return points
 
 
 def check_drawing(svg: str) -> None:
-    """Check that boxes lie apart and in the picture, and that no edge enters one on its way."""
+    """Check that boxes do not overlap, are in the picture, and are crossed by no edge."""
     root = ElementTree.fromstring(svg)  # noqa: S314 - text of our own
-    rects = [each.attrib for each in root.iter(f"{SVG}rect") if "rx" in each.attrib]
+    rects = [element.attrib for element in root.iter(f"{SVG}rect") if "rx" in element.attrib]
     boxes = [
-        (float(each["x"]), float(each["y"]), float(each["width"]), float(each["height"]))
-        for each in rects
-        if each["stroke"] == "#444444" and each["width"] != "12"
+        (float(rect["x"]), float(rect["y"]), float(rect["width"]), float(rect["height"]))
+        for rect in rects
+        if rect["stroke"] == "#444444" and rect["width"] != "12"
     ]
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
-    for one, other in itertools.combinations(boxes, 2):
+    for first, second in itertools.combinations(boxes, 2):
         assert (
-            one[0] + one[2] <= other[0] or other[0] + other[2] <= one[0]
-            or one[1] + one[3] <= other[1] or other[1] + other[3] <= one[1]
+            first[0] + first[2] <= second[0] or second[0] + second[2] <= first[0]
+            or first[1] + first[3] <= second[1] or second[1] + second[3] <= first[1]
         )  # fmt: skip
-    for path in (each for each in root.iter(f"{SVG}path") if "marker-end" in each.attrib):
+    for path in (element for element in root.iter(f"{SVG}path") if "marker-end" in element.attrib):
         points = points_of(path.attrib["d"])
         assert points[-1][1] > points[-41][1], "the head of an arrow points down"
         for x, y in points:

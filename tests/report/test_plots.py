@@ -81,7 +81,7 @@ def test_all_pictures_are_written_in_both_formats(plots: tuple[Path, list[Path]]
             assert ElementTree.parse(path).getroot().tag.endswith("svg")  # noqa: S314
 
 
-def test_one_task_gives_no_pictures_by_task(tmp_path: Path) -> None:
+def test_one_task_has_no_pictures_by_task(tmp_path: Path) -> None:
     written = plot_runs({"a": [make_run("x", 2.0), make_run("y", 3.0)]}, tmp_path)
     assert sorted({path.stem for path in written}) == sorted([*BY_TASK, "latency", "samples"])
 
@@ -110,7 +110,7 @@ def test_s_of_the_report_ends_at_zero() -> None:
     assert [len(line.get_xdata()) for line in axis.lines[:2]] == [11, 2]
 
 
-def test_p_b_and_variant_stand_in_the_title() -> None:
+def test_the_title_contains_p_b_and_variant() -> None:
     figure = plot_scores(
         {"": {"x": speedup_score(FOUR, p=0, b=0.2, variant="upstream")}}, {"x": "cuda"}
     )
@@ -342,7 +342,7 @@ def _hex(colour: Any) -> str:
     return to_hex(colour).upper()
 
 
-def test_each_panel_tells_where_zeros_would_pass() -> None:
+def test_each_panel_shows_where_zeros_would_pass() -> None:
     scores = speedup_score(FOUR)
     figure = plot_scores({"cv": {"x": scores}, "nlp": {"x": scores}}, {"x": "cuda"})
     titles = [axis.get_title(loc="left") for axis in figure.axes]

@@ -43,11 +43,11 @@ def test_none_are_given_where_none_are_wanted() -> None:
         assert row["S_low"] is row["S_high"] is row["S_family_low"] is None
 
 
-def test_families_without_spread_give_a_point() -> None:
+def test_families_without_spread_have_a_point_interval() -> None:
     sizes = np.array([1.0, 2.0, 4.0, 1.0, 8.0])
-    found = intervals(2.0 * sizes[None, :], sizes)
-    assert found is not None
-    np.testing.assert_allclose(np.concatenate(found), 2.0, rtol=1e-12)
+    bounds = intervals(2.0 * sizes[None, :], sizes)
+    assert bounds is not None
+    np.testing.assert_allclose(np.concatenate(bounds), 2.0, rtol=1e-12)
 
 
 def test_timing_uncertainty_is_the_minimum_width() -> None:
@@ -83,14 +83,14 @@ def test_samples_of_one_family_do_not_narrow_the_interval() -> None:
     assert width(1) == pytest.approx(width(50), rel=1e-9)
 
 
-def test_a_family_that_holds_most_samples_widens_the_interval_over_samples() -> None:
+def test_a_family_with_most_samples_widens_the_interval_over_samples() -> None:
     values = np.linspace(-1, 1, 12)
     even, odd = np.ones(12), np.array([50.0] + [1.0] * 11)
     widths = []
     for sizes in (even, odd):
-        found = intervals((values * sizes)[None, :], sizes)
-        assert found is not None
-        widths.append(float(found[0][1, 0] - found[0][0, 0]))
+        bounds = intervals((values * sizes)[None, :], sizes)
+        assert bounds is not None
+        widths.append(float(bounds[0][1, 0] - bounds[0][0, 0]))
     assert widths[1] > widths[0]
 
 
@@ -98,18 +98,18 @@ def test_a_family_that_holds_most_samples_widens_the_interval_over_samples() -> 
     ("num_families", "failing", "least"),
     [(5, 0.0, 0.93), (8, 0.0, 0.93), (30, 0.0, 0.93), (5, 0.3, 0.85), (8, 0.3, 0.92)],
 )
-def test_the_interval_covers_the_true_mean_about_as_often_as_it_says(
+def test_the_interval_covers_the_true_mean_about_as_often_as_stated(
     num_families: int, failing: float, least: float
 ) -> None:
-    """A rank of draws is one row each, so that a thousand cost one call."""
+    """Each row is a draw, so one call computes thousands of intervals."""
     generator = np.random.default_rng(1)
     shape = (4000, num_families)
     fails = generator.random(shape) < failing
     values = np.where(fails, math.log(0.1), generator.normal(0.2, 0.4, shape))
     truth = failing * math.log(0.1) + (1 - failing) * 0.2
-    found = intervals(values, np.ones(num_families))
-    assert found is not None
-    for low, high in found:
+    bounds = intervals(values, np.ones(num_families))
+    assert bounds is not None
+    for low, high in bounds:
         covered = float(((low <= truth) & (truth <= high)).mean())
         assert least <= covered <= 0.985
 
@@ -122,9 +122,9 @@ def test_the_interval_is_the_negative_of_that_of_the_negatives() -> None:
     np.testing.assert_allclose(there[0], -back[0][::-1], rtol=1e-9)
 
 
-def test_students_quantiles_are_those_of_the_tables() -> None:
-    known = {1: 12.7062, 2: 4.3027, 4: 2.7764, 9: 2.2622, 30: 2.0423, 1e7: 1.96}
-    for degrees, quantile in known.items():
+def test_student_quantiles_agree_with_tables() -> None:
+    quantiles = {1: 12.7062, 2: 4.3027, 4: 2.7764, 9: 2.2622, 30: 2.0423, 1e7: 1.96}
+    for degrees, quantile in quantiles.items():
         assert t_quantile(degrees) == pytest.approx(quantile, abs=1e-4)
     assert t_quantile(4) < t_quantile(3.5) < t_quantile(3)
 

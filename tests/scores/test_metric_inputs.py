@@ -27,10 +27,10 @@ def test_predictions_and_references_score_as_the_records_do(rows: list[dict[str,
     inputs = to_metric_inputs(rows)
     table = from_metric_inputs(*inputs)
     for score in (speedup_score, error_aware_speedup_score):
-        expected, found = score(rows), score(table)
+        expected, scores = score(rows), score(table)
         for name in expected.columns:
             np.testing.assert_allclose(
-                np.array(found[name], float), np.array(expected[name], float), rtol=1e-12
+                np.array(scores[name], float), np.array(expected[name], float), rtol=1e-12
             )
 
 

@@ -45,14 +45,14 @@ def allowed(row: dict[str, str], gamma: float, p: float) -> tuple[float, float]:
 
 
 def misses(column: str, p: float) -> set[tuple[str, str, int]]:
-    """Return the rows whose printed score the printed components cannot give."""
-    found = set()
+    """Return the rows whose printed score does not follow from the printed components."""
+    mismatches = set()
     for row in rows():
         if row[column]:
             low, high = allowed(row, 0.1 if column == "S" else float(row["gamma"]), p)
             if not low <= float(row[column]) <= high:
-                found.add((row["framework"], row["task"], int(row["t"])))
-    return found
+                mismatches.add((row["framework"], row["task"], int(row["t"])))
+    return mismatches
 
 
 def test_every_printed_s_follows_from_its_components() -> None:
@@ -60,7 +60,7 @@ def test_every_printed_s_follows_from_its_components() -> None:
     assert misses("S", p=0) == set()
 
 
-def test_every_printed_es_follows_but_for_three() -> None:
+def test_every_printed_es_follows_except_three() -> None:
     assert len(rows()) == 60
     assert misses("ES", p=0) == PRINTED_TOO_HIGH
 
@@ -74,5 +74,5 @@ def test_the_three_exceptions_are_0_002_too_high() -> None:
             )
 
 
-def test_the_tables_were_not_made_with_the_penalty_that_the_report_names() -> None:
+def test_the_tables_do_not_use_the_penalty_of_the_report() -> None:
     assert len(misses("S", p=0.1)) > 10

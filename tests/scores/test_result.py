@@ -35,11 +35,11 @@ def test_a_column_is_a_copy() -> None:
 
 def test_plain_data_for_json() -> None:
     scores = speedup_score([*FOUR, BROKEN_EAGER], p=0)
-    found = json.loads(json.dumps(scores.to_dict(), allow_nan=False))
-    assert list(found["S"]) == [str(t) for t in range(-10, 5)]
-    assert found["S"]["4"] is None
-    assert found["S"]["0"] == pytest.approx(0.1**0.5)
-    assert [found[name] for name in ("p", "b", "variant", "samples", "families", "compiler")] == [
+    data = json.loads(json.dumps(scores.to_dict(), allow_nan=False))
+    assert list(data["S"]) == [str(t) for t in range(-10, 5)]
+    assert data["S"]["4"] is None
+    assert data["S"]["0"] == pytest.approx(0.1**0.5)
+    assert [data[name] for name in ("p", "b", "variant", "samples", "families", "compiler")] == [
         0,
         0.1,
         "report",
@@ -47,7 +47,7 @@ def test_plain_data_for_json() -> None:
         3,
         "inductor",
     ]
-    assert found["excluded"] == [
+    assert data["excluded"] == [
         {
             "sample_id": "broken",
             "status": "baseline_failed",

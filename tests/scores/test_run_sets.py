@@ -1,4 +1,4 @@
-"""Run records from wherever they lie, told apart by arm, one per sample."""
+"""Run records from files, tables and rows, split by arm, one per sample."""
 
 from __future__ import annotations
 
@@ -182,15 +182,15 @@ def test_two_runs_of_a_sample_are_refused() -> None:
     )
 
 
-def test_the_newest_run_of_a_sample_can_be_kept() -> None:
+def test_the_newest_run_of_a_sample_can_be_selected() -> None:
     runs = [
         make_run("a", 2.0, started_at="2026-02-01T00:00:00Z"),
         make_run("b", 1.0),
         make_run("a", 3.0, started_at="2026-01-01T00:00:00Z"),
         make_run("b", 4.0),
     ]
-    kept = without_duplicates(as_table(runs), "newest")
-    assert kept["speedup"].to_pylist() == [2.0, 4.0]
+    newest = without_duplicates(as_table(runs), "newest")
+    assert newest["speedup"].to_pylist() == [2.0, 4.0]
     assert speedup_score(runs, duplicates="newest").at(0)["S"] == pytest.approx(8**0.5)
 
 
@@ -225,14 +225,14 @@ def test_runs_under_another_condition_are_another_arm(column: str, values: Any) 
     ]
     arms = split_arms(as_table(runs))
     assert len(arms) == 2
-    said = "mode=" if column == "compiler_options" else column
-    assert all(said in name for name in arms)
+    detail = "mode=" if column == "compiler_options" else column
+    assert all(detail in name for name in arms)
     with pytest.raises(ScoreError, match="These run records are of 2 arms"):
         speedup_score(runs)
 
 
 @pytest.mark.parametrize("column", ["compiler_version", "launch_mode", "baseline", "num_threads"])
-def test_a_run_that_ended_before_it_could_tell_belongs_to_the_only_arm(column: str) -> None:
+def test_a_run_with_unknown_columns_belongs_to_the_only_arm(column: str) -> None:
     value = 4 if column == "num_threads" else "x"
     runs = [make_run("a", 2.0, **{column: value}), make_run("b", status="compile_failed")]
     assert speedup_score(runs).num_samples == 2

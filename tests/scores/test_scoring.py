@@ -106,7 +106,7 @@ def test_upstream_blames_the_compiler_for_a_failed_baseline() -> None:
     assert [row["sample_id"] for row in scores.excluded] == ["lost"]
 
 
-def test_upstream_extended_tells_mismatches_apart_and_never_forgives_eager() -> None:
+def test_upstream_extended_distinguishes_mismatches_and_never_forgives_eager() -> None:
     runs = [
         make_run("a", 16.0),
         make_run("b", status="output_mismatch"),
@@ -163,7 +163,7 @@ def test_zeros_are_correct_at_no_t(variant: str) -> None:
         assert all(value is None or value <= 0.1 + 1e-12 for value in scores[name][:11])
         assert set(scores["num_correct"]) == {0}
     assert speedup_score(fake, variant="upstream").at(0)["S"] == pytest.approx(2000.0)
-    # Zeros beside noise: eager differs from itself by as much, so that nothing is told of it.
+    # Zeros beside noise: eager differs from itself by as much, so that nothing is exact of it.
     noise = {"is_deterministic": False, "determinism_t": 0.5}
     scores = speedup_score([make_run("honest", 1.5), *(run | noise for run in fake)])
     assert scores.num_samples == 1
@@ -244,12 +244,15 @@ def test_a_t_that_decides_nothing_has_no_score() -> None:
 def test_outputs_that_are_not_finite_are_vacuous_at_every_t() -> None:
     nan = make_run("nan", 3.0, min_t=-math.inf, null_t=math.inf)
     nan["outputs"] = [{"dtype": "float32", "null_t": math.inf}]
-    told = make_run("int", 3.0, min_t=-math.inf, null_t=math.inf)
-    told["outputs"] = [{"dtype": "int64", "null_t": math.inf}, {"dtype": "float32", "null_t": -1.0}]
+    exact = make_run("int", 3.0, min_t=-math.inf, null_t=math.inf)
+    exact["outputs"] = [
+        {"dtype": "int64", "null_t": math.inf},
+        {"dtype": "float32", "null_t": -1.0},
+    ]
     assert speedup_score([nan]).at(-10)["vacuous_share"] == 1
-    assert speedup_score([told]).at(0)["vacuous_share"] == 0
-    assert speedup_score([nan, told]).at(-10)["vacuous_share"] == 0.5
-    assert speedup_score([nan, told], variant="decidable")["num_samples"] == [1] * 15
+    assert speedup_score([exact]).at(0)["vacuous_share"] == 0
+    assert speedup_score([nan, exact]).at(-10)["vacuous_share"] == 0.5
+    assert speedup_score([nan, exact], variant="decidable")["num_samples"] == [1] * 15
     bare = make_run("bare", 3.0, min_t=-math.inf, null_t=math.inf)
     assert speedup_score([bare]).at(0)["vacuous_share"] == 1
 
@@ -304,7 +307,7 @@ def test_the_order_of_the_records_does_not_matter(rows: list[dict[str, Any]], ra
 
 
 @pytest.mark.parametrize("variant", sorted(VARIANTS))
-def test_everything_correct_gives_gamma_no_say(variant: str) -> None:
+def test_gamma_has_no_effect_without_failures(variant: str) -> None:
     scores = error_aware_speedup_score([make_run("a", 3.0, min_t=-math.inf)], variant=variant)
     assert scores["ES"] == pytest.approx([3.0] * len(scores["t"]))
     assert scores["pi_1"] == [0.0] * len(scores["t"])

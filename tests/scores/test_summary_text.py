@@ -111,7 +111,7 @@ def test_a_row_per_arm_the_best_first() -> None:
     assert "not counted" not in arms_table([summarise(arm(SLOW))])
 
 
-def test_conclusions_tell_arms_apart() -> None:
+def test_conclusions_distinguish_arms() -> None:
     arms = {"fast": arm(FAST, "fast"), "slow": arm(SLOW, "slow"), "even": arm(EVEN, "even")}
     lines = conclusions(summarise_arms(arms))
     assert lines[0] == "Faster than eager (interval above 1): fast."

@@ -106,9 +106,9 @@ def test_passing_agrees_with_allclose(pairs: list[tuple[float, float]], dtype: s
 def test_nonfinite_elements_must_be_equal(pairs: list[tuple[float, float]], dtype: str) -> None:
     x = elements_of([pair[0] for pair in pairs], dtype)
     r = elements_of([pair[1] for pair in pairs], dtype)
-    numbers = [each.astype(np.float64) for each in (x, r)]
+    numbers = [array.astype(np.float64) for array in (x, r)]
     if dtype == "bfloat16":
-        numbers = [(each.astype(np.uint32) << 16).view(np.float32) for each in (x, r)]
+        numbers = [(array.astype(np.uint32) << 16).view(np.float32) for array in (x, r)]
     is_same = np.equal(*numbers) | (np.isnan(numbers[0]) & np.isnan(numbers[1]))
     is_finite = np.isfinite(numbers[0]) & np.isfinite(numbers[1])
     t = min_t(x, r, dtype)
@@ -127,8 +127,8 @@ def test_other_dtypes_have_to_be_equal(pairs: list[tuple[int, int]], dtype: str)
     x, r = (np.array([pair[side] for pair in pairs], storage) for side in (0, 1))
     expected = -math.inf if np.array_equal(x, r) else math.inf
     if "float8_e4m3fn" in dtype and not np.array_equal(x, r):
-        is_nan = [(each & 127) == 127 for each in (x, r)]
-        is_zero = [(each & 127) == 0 for each in (x, r)]
+        is_nan = [(array & 127) == 127 for array in (x, r)]
+        is_zero = [(array & 127) == 0 for array in (x, r)]
         is_same = (x == r) | (is_nan[0] & is_nan[1]) | (is_zero[0] & is_zero[1])
         expected = -math.inf if is_same.all() else math.inf
     assert min_t(x, r, dtype) == expected
@@ -195,7 +195,7 @@ def test_null_mean_t_is_the_worst_of_all_elements(numbers: list[float], dtype: s
         assert null_mean_t(reference, dtype) == math.inf
         return
     mean = values.sum() / values.size
-    worst = max(required_t([abs(each - mean)], [abs(each)], dtype) for each in values)
+    worst = max(required_t([abs(value - mean)], [abs(value)], dtype) for value in values)
     assert null_mean_t(reference, dtype) == pytest.approx(worst, abs=1e-9)
 
 

@@ -35,8 +35,8 @@ def test_an_undecidable_run_counts_neither_way(name: str) -> None:
     (row,) = [row for row in by_sample([GOOD, odd]) if row["sample_id"] == "odd"]
     assert (row["is_right"], row["undecidable_reason"]) == (None, reason)
     assert cells_by_sample([row])[1][0][2] == "undecidable"
-    found = verdicts(as_table([GOOD, odd]), find_variant("report"))
-    assert found == [Verdict.FASTER, Verdict.UNDECIDABLE]
+    results = verdicts(as_table([GOOD, odd]), find_variant("report"))
+    assert results == [Verdict.FASTER, Verdict.UNDECIDABLE]
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,12 @@ def test_there_is_a_page_for_each_compiler_task_sample_and_environment(
 def test_subtasks_have_scores_of_their_own_and_pages_of_their_own_in_each_task(
     pages: dict[str, Page],
 ) -> None:
-    records = [each for each in two_arms()["inductor"] if each["sample_id"] == "even"]
+    records = [record for record in two_arms()["inductor"] if record["sample_id"] == "even"]
     score = f"{speedup_score(records).at(-3)['S']:.3f}"
     detection = named(pages, "subtasks/cv-detection")
     assert score in detection.text and "Samples 1 to 1 of 1" in detection.text
     assert "Subtask detection" in detection.text
-    links = [each for each in detection.references if "samples/" in each]
+    links = [link for link in detection.references if "samples/" in link]
     assert len(links) == 1 and links[0].startswith("../samples/even-")
     task = named(pages, "tasks/cv")
     assert "S(-3) by subtask of cv" in task.text
@@ -77,7 +77,7 @@ def test_subtasks_have_scores_of_their_own_and_pages_of_their_own_in_each_task(
         if "classification" in name
     }
     assert "../subtasks/" in "".join(named(pages, "samples/even").references)
-    # of one whose records tell no subtask there is no such link
+    # A sample without a subtask has no such link.
     assert "subtasks/" not in "".join(named(pages, "samples/slow").references)
 
 
@@ -89,18 +89,19 @@ def test_every_link_leads_somewhere_in_the_site(site: Path, pages: dict[str, Pag
             path = (site / name).parent / target if target else site / name
             assert path.is_file(), f"{name}: {reference}"
             if anchor and "=" not in anchor:
-                assert any(each.get("id") == anchor for _, each in Page(path).elements), reference
+                anchors = {attributes.get("id") for _, attributes in Page(path).elements}
+                assert anchor in anchors, reference
 
 
-def test_the_overview_has_the_scores_that_the_library_gives(pages: dict[str, Page]) -> None:
+def test_the_overview_has_the_scores_of_the_library(pages: dict[str, Page]) -> None:
     text = pages["index.html"].text
     for records in two_arms().values():
         assert f"{speedup_score(records).at(-3)['S']:.3f}" in text
-    # the leader comes first
+    # The largest score comes first.
     assert text.index("torchscript") < text.index("inductor")
 
 
-def test_the_overview_says_where_compilers_were_run_on_other_samples(
+def test_the_overview_warns_of_compilers_run_on_different_samples(
     site: Path, tmp_path: Path
 ) -> None:
     warning = "Not all compilers were run on the same samples"
@@ -165,7 +166,7 @@ def test_a_headline_needs_a_hundred_families(tmp_path: Path) -> None:
     assert "few" not in line
 
 
-def test_the_page_of_a_compiler_tells_regressions_head_room_and_errors(
+def test_the_page_of_a_compiler_lists_slowdowns_headroom_and_errors(
     pages: dict[str, Page],
 ) -> None:
     text = named(pages, "arms/inductor").text
@@ -179,10 +180,10 @@ def test_the_page_of_a_compiler_tells_regressions_head_room_and_errors(
     assert "fast" not in slower
     assert "6\u00d7" in beaten  # 3.0 against 0.5
     assert "5 %" in roofline
-    assert "no kernel # for `…`" in text  # two failures that say the same
+    assert "no kernel # for `…`" in text  # two failures with the same message
 
 
-def test_the_page_of_a_sample_tells_times_errors_environment_and_command(
+def test_the_page_of_a_sample_shows_times_errors_environment_and_command(
     pages: dict[str, Page],
 ) -> None:
     page = named(pages, "samples/refused-")
@@ -202,8 +203,8 @@ def test_tables_and_pictures_are_named_for_those_who_do_not_see_them(
         assert page.named("html")[0]["lang"] == "en"
         assert len(page.named("h1")) == 1, name
         assert len(page.named("table")) == len(page.named("caption")), name
-        assert all(each.get("alt") for each in page.named("img")), name
-        assert all("scope" in each for each in page.named("th")) or "arms/" in name
+        assert all(image.get("alt") for image in page.named("img")), name
+        assert all("scope" in cell for cell in page.named("th")) or "arms/" in name
         for svg in page.named("svg"):
             assert svg.get("aria-label") or svg.get("aria-hidden") == "true"
         for element, attributes in page.elements:
@@ -277,12 +278,12 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         assert re.fullmatch(r"[a-z0-9.-]+", path.name), path.name
     for name, page in read_pages(out).items():
         scripts = page.named("script")
-        assert [each.get("type", each.get("src", ""))[-16:] for each in scripts] in (
+        assert [script.get("type", script.get("src", ""))[-16:] for script in scripts] in (
             ["site.js"], ["../site.js"], ["site.js", "application/json"],
         ), name  # fmt: skip
         assert not page.named("img")
         for _, attributes in page.elements:
-            assert not any(each.startswith("on") for each in attributes), name
+            assert not any(attribute.startswith("on") for attribute in attributes), name
         assert all(re.fullmatch(r"[\w./#=%&-]+", reference) for reference in page.references)
 
 
