@@ -6,7 +6,7 @@
 A line per rule: measurements until within 5 % of the best over those of greedy, with the same score
 predictor, a Gaussian process over features and knobs, and the same first batches. `--ceilings`
 tells how many candidates are near the best, how many trials drawing at random takes, and at which
-rank a score predictor that was told the times of all other candidates puts the first near one.
+rank a score predictor that knows the times of all other candidates puts the first near one.
 """
 
 from __future__ import annotations

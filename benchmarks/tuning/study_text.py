@@ -52,8 +52,10 @@ def _ansor(found: Lines) -> Found:
         if "ansor_over_random" in line:
             ratio = line["ansor_over_random"]
             text = with_interval(ratio, line["interval"])
-            told = f"{text} of random's throughput, {line['tasks']} tasks, {line['trials']} trials"
-            return told, ratio >= 1.15
+            sentence = (
+                f"{text} of random's throughput, {line['tasks']} tasks, {line['trials']} trials"
+            )
+            return sentence, ratio >= 1.15
     return NOT_RUN
 
 
@@ -65,13 +67,13 @@ def _gptune(found: Lines) -> Found:
     ]
     if not lines:
         return NOT_RUN
-    told = "; ".join(
+    sentence = "; ".join(
         f"{line['tasks']} tasks: {with_interval(line['shared_over_single'], line['interval'])}, "
         f"p = {line['p']:.2g}"
         for line in lines
     )
     holds = any(line["shared_over_single"] <= 0.9 and line["p"] < 0.05 for line in lines)
-    return f"trials of the shared model over those of single ones, {told}", holds
+    return f"trials of the shared model over those of single ones, {sentence}", holds
 
 
 def _dynatune(found: Lines) -> Found:
@@ -87,15 +89,15 @@ def _bolt(found: Lines) -> Found:
     for line in figures(found, "bolt"):
         if "unfused_over_torch" in line:
             plain, fused = line["unfused_over_torch"], line["fused_over_torch"]
-            told = (
+            sentence = (
                 f"{plain:.2f} of torch unfused, {fused:.2f} with epilogue, {line['shapes']} shapes"
             )
             if "unfused_over_inductor" in line:
-                told += (
+                sentence += (
                     f"; {line['unfused_over_inductor']:.2f} and "
                     f"{line['fused_over_inductor']:.2f} of inductor"
                 )
-            return told, plain >= 0.9 and fused >= 1.0 and line["shapes"] >= 10
+            return sentence, plain >= 0.9 and fused >= 1.0 and line["shapes"] >= 10
     return NOT_RUN
 
 
@@ -108,12 +110,12 @@ def _oneshot(found: Lines) -> Found:
     best = {
         k: max((x for x in last if x["picks"] == k), key=lambda x: x["of_best"]) for k in (1, 5)
     }
-    told = ", ".join(
+    sentence = ", ".join(
         f"{with_interval(line['of_best'], line['interval'])} of the best with {picks} "
         f"{'pick' if picks == 1 else 'picks'} ({line['model']})"
         for picks, line in best.items()
     )
-    return f"{told}, {most:,} rows of other families", best[5]["of_best"] >= 0.9
+    return f"{sentence}, {most:,} rows of other families", best[5]["of_best"] >= 0.9
 
 
 def _alt(found: Lines) -> Found:
@@ -126,14 +128,14 @@ def _alt(found: Lines) -> Found:
 
 
 def _dispatch(found: Lines) -> Found:
-    told, holds = [], None
+    sentences, holds = [], None
     for name in ("sparsity", "sort", "compilers"):
         for line in figures(found, name):
             text = with_interval(line["over_best_single"], line["interval"])
-            told.append(f"{name}: {text}, {line['share_of_oracle']:.0%} of the possible gain")
+            sentences.append(f"{name}: {text}, {line['share_of_oracle']:.0%} of the possible gain")
             if name == "sparsity":
                 holds = line["over_best_single"] >= 1.2
-    return ("; ".join(told), holds) if told else NOT_RUN
+    return ("; ".join(sentences), holds) if sentences else NOT_RUN
 
 
 def _gnn(found: Lines) -> Found:
@@ -143,13 +145,13 @@ def _gnn(found: Lines) -> Found:
     random = own.get(("random", "gnn"))
     if random is None or more is None:
         return NOT_RUN
-    told = (
+    sentence = (
         f"rank correlation within tasks {with_interval(random['spearman'], random['interval'])} on "
         f"a random split of {random['rows']:,} rows ({random['over_all']:.3f} over all tasks "
         "together); on held-out families "
         f"{with_interval(more['gnn_over_trees'], more['interval'])} more than the trees"
     )
-    return told, random["spearman"] >= 0.9 and more["gnn_over_trees"] >= 0
+    return sentence, random["spearman"] >= 0.9 and more["gnn_over_trees"] >= 0
 
 
 FINDINGS = (
@@ -206,9 +208,9 @@ def page(found: Lines, pool: Mapping[str, Any]) -> str:
     )
     rows = []
     for each in FINDINGS:
-        told, holds = each.read(found)
+        sentence, holds = each.read(found)
         verdict = {True: "yes", False: "no", None: ""}[holds]
-        rows.append([each.system, each.claim, told, each.line, verdict])
+        rows.append([each.system, each.claim, sentence, each.line, verdict])
     heads = ["system", "the paper", "measured here", "target", "met"]
     parts = [begin + table(heads, rows)]
     tables = (_trials, _areas, _picks, _ranks, _live_ansor, _live_bolt, _dispatched, _tuned)

@@ -114,8 +114,8 @@ def line_of(row: dict[str, Any], compiler: str, shares: Counter[str]) -> dict[st
         "interval": [row["speedup_low"], row["speedup_high"]],
         "min_t": row["min_t"],
     }
-    told = [text for text in row["warnings"] or () if text.startswith("tuned: ")]
-    return {**line, "told": told[0]} if told else line
+    notes = [text for text in row["warnings"] or () if text.startswith("tuned: ")]
+    return {**line, "told": notes[0]} if notes else line
 
 
 if __name__ == "__main__":

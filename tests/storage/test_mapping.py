@@ -1,4 +1,4 @@
-"""Maps of rows through workers: finished results stay, and what has changed is done again."""
+"""Maps of rows through workers: finished results are reused, changed items are processed again."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ typedef tc_half tc_halves __attribute__((vector_size({H})));
 TC_INLINE vf vf_from_half(tc_words x) {{ return __builtin_convertvector((tc_halves)x, vf); }}
 TC_INLINE tc_words vf_to_half(vf x) {{ return (tc_words)__builtin_convertvector(x, tc_halves); }}"""
 
-# GCC 12 converts such vectors lane by lane where it is not told the instruction.
+# GCC 12 converts such vectors lane by lane unless the code names the instruction.
 _HALVES_BY_INSTRUCTION = """\
 #if defined(__F16C__) && !defined(__clang__)
 typedef short tc_shorts __attribute__((vector_size({H})));
