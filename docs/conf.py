@@ -76,14 +76,14 @@ def change_links(_application: Any, page: str, source: list[str]) -> None:
             text = text.partition("\n---\n")[2]
         source[0] = text + source[0]
         folder = path.parent
-    pages = {DOCS.parent / path: name for name, path in COPIES.items()}
-    pages |= {path: f"generated/examples/{path.stem}" for path in NOTEBOOKS}
-    pages[DOCS.parent / "examples"] = "generated/examples/index"
+    pages = {DOCS.parent / path: f"{name}.md" for name, path in COPIES.items()}
+    pages |= {path: f"generated/examples/{path.name}" for path in NOTEBOOKS}
+    pages[DOCS.parent / "examples"] = "generated/examples/index.md"
 
     def replace(match: re.Match[str]) -> str:
         target = (folder / match[1]).resolve()
         if target in pages:
-            target = DOCS / f"{pages[target]}.md"
+            target = DOCS / pages[target]
         elif page not in COPIES or not target.exists():
             return match[0]
         return f"]({os.path.relpath(target, start.parent)}{match[2] or ''})"
