@@ -37,6 +37,8 @@ import numpy as np
 from import_directories import folders_of, open_samples
 
 from graphnet_datasets import Sample, calibrate, load_dataset, make_inputs, materialize
+from graphnet_datasets.atomic import append_json
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.directory import read_directory
 from graphnet_datasets.frameworks import module
 from graphnet_datasets.frameworks.outputs import leaves
@@ -68,7 +70,7 @@ def main() -> None:
             command = [sys.executable, __file__, *sys.argv[1:], "--framework", name]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - this file
     elif not options.summary:
-        known = {line["key"] for line in _lines(options.results)}
+        known = {line["key"] for line in read_journal(options.results)}
         make_runtime(options.framework, "cpu", 1)  # imported once, before the forks
         prepare_blocks()
         for origin, sample in itertools.islice(_samples(options), 0, None, options.every):
@@ -77,16 +79,9 @@ def main() -> None:
                 continue
             line = {"key": key, "framework": sample.framework, "num_ops": sample.num_ops}
             line |= _in_process(sample, options)
-            with options.results.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-    for line in _summarise(list(_lines(options.results))):
+            append_json(options.results, line)
+    for line in _summarise(read_journal(options.results)):
         print(json.dumps(line))
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    if path.exists():
-        for text in path.read_text().splitlines():
-            yield json.loads(text)
 
 
 def _samples(options: argparse.Namespace) -> Iterator[tuple[str, Sample]]:

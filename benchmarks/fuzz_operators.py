@@ -42,6 +42,8 @@ from fuzzing.minimise import minimise
 from fuzzing.processes import ending, run_operators
 from fuzzing.samples import row_of, sample_of
 
+from graphnet_datasets.atomic import append_json
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import GraphNetError
 
 FRAMEWORKS = ("torch", "paddle")
@@ -180,9 +182,7 @@ def _key(options: argparse.Namespace, name: str) -> list[Any]:
 
 def _earlier(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Return what a run with the same file found, but of operators that died or were slow."""
-    if options.out is None or not options.out.exists():
-        return {}
-    lines = map(json.loads, options.out.read_text().splitlines())
+    lines = [] if options.out is None else read_journal(options.out)
     known = [line for line in lines if "key" in line]
     return {
         line["operator"]: line
@@ -192,12 +192,10 @@ def _earlier(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
 
 
 def _write(line: dict[str, Any], options: argparse.Namespace, *, is_shown: bool) -> None:
-    text = json.dumps(line)
     if is_shown:
-        print(text, flush=True)
+        print(json.dumps(line), flush=True)
     if options.out is not None:
-        with options.out.open("a") as file:
-            file.write(text + "\n")
+        append_json(options.out, line)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from graphnet_datasets import load_dataset
+from graphnet_datasets.atomic import append_json
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample import Sample
 
@@ -34,7 +36,8 @@ NO_GRADIENT = re.compile(
 def main() -> None:
     """Try the graphs and print what came out."""
     options = _options()
-    known = _read(options.out)
+    lines = [] if options.out is None else read_journal(options.out)
+    known = {line["id"]: line for line in lines}
     rows = load_dataset("graphnet", "all", split="all")
     facts = rows.select_columns(["id", "framework", "task", "num_ops"])
     order = sorted(range(len(rows)), key=lambda place: _rank(facts[place], options.order))
@@ -60,8 +63,7 @@ def main() -> None:
         known[fact["id"]] = line
         print(json.dumps(line), flush=True)
         if options.out:
-            with options.out.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+            append_json(options.out, line)
     _summarise(known)
 
 
@@ -82,13 +84,6 @@ def _options() -> argparse.Namespace:
 def _rank(fact: dict[str, Any], order: str) -> Any:
     """By size, or by a hash of the name: then the first ones speak for all."""
     return fact["num_ops"] if order == "size" else hashlib.sha256(fact["id"].encode()).hexdigest()
-
-
-def _read(path: Path | None) -> dict[str, dict[str, Any]]:
-    if path is None or not path.exists():
-        return {}
-    lines = map(json.loads, path.read_text().splitlines())
-    return {line["id"]: line for line in lines}
 
 
 def _try(context: Any, sample: Sample, seconds: float) -> dict[str, Any]:

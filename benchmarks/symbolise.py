@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from graphnet_datasets import Sample
+from graphnet_datasets.atomic import append_json
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.frameworks import module
 from graphnet_datasets.sample.vocabulary import TASKS
@@ -62,25 +64,21 @@ def main() -> None:
 
 def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield a line for each graph, and add those that are new to `--kept`."""
-    known: dict[str, dict[str, Any]] = {}
-    if options.kept.is_file():
-        known = {each["id"]: each for each in map(json.loads, options.kept.open())}
+    known = {line["id"]: line for line in read_journal(options.kept)}
     options.kept.parent.mkdir(parents=True, exist_ok=True)
     if options.framework == "torch":  # before processes are forked, which then have it
         module("torch", "probing")
         module("torch", "observing")
     end = time.monotonic() + options.seconds
-    with options.kept.open("a") as file:
-        for row in _rows(options):
-            if time.monotonic() > end:
-                return
-            sample = Sample.from_row(row)
-            if sample.id not in known:
-                known[sample.id] = in_a_process(sample, options)
-                file.write(json.dumps(known[sample.id]) + "\n")
-                file.flush()
-                print(json.dumps(known[sample.id]), flush=True)
-            yield known[sample.id]
+    for row in _rows(options):
+        if time.monotonic() > end:
+            return
+        sample = Sample.from_row(row)
+        if sample.id not in known:
+            known[sample.id] = in_a_process(sample, options)
+            append_json(options.kept, known[sample.id])
+            print(json.dumps(known[sample.id]), flush=True)
+        yield known[sample.id]
 
 
 def _rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:

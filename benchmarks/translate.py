@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from graphnet_datasets import Sample, translate
+from graphnet_datasets.atomic import append_json
 from graphnet_datasets.benchmark.judging.equivalence import Comparer
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import TranslationError
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.loading import load_dataset
@@ -42,11 +44,9 @@ def main() -> None:
 
 def measure(tasks: list[str], kept: Path, memory_bytes: float) -> Iterable[dict[str, Any]]:
     """Yield a line for each graph of the tasks, and add those that are new to `kept`."""
-    known = {}
-    if kept.is_file():
-        known = {line["key"]: line for line in map(json.loads, kept.read_text().splitlines())}
+    known = {line["key"]: line for line in read_journal(kept)}
     kept.parent.mkdir(parents=True, exist_ok=True)
-    with Comparer() as comparer, kept.open("a") as file:
+    with Comparer() as comparer:
         for task in tasks:
             for row in load_dataset("graphnet", task, "all", filters=TORCH):
                 sample = Sample.from_row(row)
@@ -63,8 +63,7 @@ def measure(tasks: list[str], kept: Path, memory_bytes: float) -> Iterable[dict[
                     else:
                         found = compare(comparer, sample, translated)
                     known[key] = line | found | {"key": key}
-                    file.write(json.dumps(known[key]) + "\n")
-                    file.flush()
+                    append_json(kept, known[key])
                 print(json.dumps(known[key]), flush=True)
                 yield known[key]
 

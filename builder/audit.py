@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import MissingExtraError
 from graphnet_datasets.isolation import Finished, Limits, LocalPool, PoolJob
 from graphnet_datasets.schema.tables import CONFIGS, GRAPHS
@@ -128,13 +128,10 @@ def read_results(path: Path, entries: Iterable[Entry]) -> list[Audit]:
 
     A file that does not exist has no results. Results for other entries are ignored.
     """
-    if not path.exists():
-        return []
     by_name = {entry.name: entry for entry in entries}
-    records = map(json.loads, path.read_text().splitlines())
     return [
         Audit.from_json(record, by_name[record["name"]])
-        for record in records
+        for record in read_journal(path)
         if record["name"] in by_name
     ]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from graphnet_datasets.atomic import write_text
+from graphnet_datasets.atomic import append_json, write_text
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.isolation import Finished
 
 from .capturing import BUILDER
@@ -53,27 +53,12 @@ def record(build: Path, entry: Entry, finished: Finished) -> None:
         round(outcome.duration_s, 3),
         outcome.peak_memory_bytes,
     )
-    line = f"{json.dumps(dataclasses.asdict(effort))}\n".encode()
-    # One write at the end of the file, which no other one can come between.
-    file = os.open(build / RECORDS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.write(file, line)
-    finally:
-        os.close(file)
+    append_json(build / RECORDS, dataclasses.asdict(effort))
 
 
 def read_efforts(build: Path) -> list[Effort]:
-    """Return the records of a build directory; a line that was cut off is no record."""
-    path = build / RECORDS
-    lines = path.read_text().splitlines() if path.is_file() else []
-    return [effort for line in lines if (effort := _effort(line)) is not None]
-
-
-def _effort(line: str) -> Effort | None:
-    try:
-        return Effort(**json.loads(line))
-    except (ValueError, TypeError):
-        return None
+    """Return the records of a build directory."""
+    return [Effort(**fields) for fields in read_journal(build / RECORDS)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -15,6 +16,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from .paths import check_links, check_name, open_folder
 
@@ -101,6 +103,28 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     'all'
     """
     return write_bytes(path, text.encode())
+
+
+def append_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Append a JSON-compatible value as a line; it is on disk when the function returns.
+
+    An incomplete last line, which a killed process left, is removed. `decoding.read_journal` reads
+    the file.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     append_json(f"{folder}/a.jsonl", {"trial": 1})
+    ...     Path(f"{folder}/a.jsonl").read_text()
+    '{"trial": 1}\\n'
+    """
+    with Path(path).open("a+b") as file:
+        end = file.tell()
+        file.seek(max(end - 1, 0))
+        if file.read() not in (b"", b"\n"):
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(json.dumps(value).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def is_abandoned(place: Path) -> bool:

@@ -7,6 +7,7 @@ variable `GRAPHNET_DATASETS_MAX_DECODED_BYTES`.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
@@ -144,6 +145,25 @@ def read_json_lines(path: str | os.PathLike[str]) -> list[Any]:
     content = read_bytes(path)
     check_decoded_size(len(content) * _BYTES_PER_JSON_BYTE, path)
     return [load_json(line, path) for line in content.splitlines() if line.strip()]
+
+
+def read_journal(path: str | os.PathLike[str], *, is_strict: bool = False) -> list[Any]:
+    """Return the values of a file that grows by `atomic.append_json`; a missing file has none.
+
+    An incomplete last line, which a killed process left, is ignored. So are other lines that are
+    not JSON, unless `is_strict`.
+
+    Raises:
+        DecodedSizeError: The values may take more memory than the limit.
+        ValueError: With `is_strict`, a complete line is not JSON.
+        OSError: The file cannot be read.
+    """
+    content = read_bytes(path) if Path(path).exists() else b""
+    values = []
+    for line in content[: content.rfind(b"\n") + 1].splitlines():
+        with contextlib.suppress(*() if is_strict else (ValueError,)):
+            values.append(load_json(line, path))
+    return values
 
 
 def check_parquet(

@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets import import_log
+from graphnet_datasets.atomic import append_json
 from graphnet_datasets.benchmark import read_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.decoding import (
@@ -27,6 +28,7 @@ from graphnet_datasets.decoding import (
     decoded_limit,
     load_json,
     read_bytes,
+    read_journal,
     read_json,
     read_json_lines,
     read_npy,
@@ -225,6 +227,21 @@ def test_json_is_refused_by_its_size(tmp_path: Path, small_limit: None) -> None:
             read(bomb)
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n[2]\n')
     assert read_json_lines(tmp_path / "a.jsonl") == [{"a": 1}, [2]]
+
+
+def test_journal_survives_killed_writers(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    assert read_journal(path) == []
+    for number in range(3):
+        append_json(path, number)
+        with path.open("a") as file:
+            file.write('{"cut')
+    assert read_journal(path, is_strict=True) == [0, 1, 2]
+    path.write_text('{"cut\n')  # left by earlier versions
+    append_json(path, "next")
+    assert read_journal(path) == ["next"]
+    with pytest.raises(ValueError, match="Unterminated"):
+        read_journal(path, is_strict=True)
 
 
 def define_file(path: Path) -> None:

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from graphnet_datasets.atomic import write_text
+from graphnet_datasets.atomic import append_json, write_text
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.tuning import (
     Budget,
     Candidate,
@@ -114,17 +115,14 @@ class Kept:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = path.read_text().splitlines(keepends=True) if path.is_file() else []
-        whole = [json.loads(line) for line in lines if line.endswith("\n")]
-        self.found = {json.dumps(key): value for key, value in whole}
+        self.found = {json.dumps(key): value for key, value in read_journal(path)}
 
     def get(self, key: Any, make: Any) -> Any:
         """Return what was measured under a key, or measure it."""
         text = json.dumps(key)
         if text not in self.found:
             self.found[text] = json.loads(json.dumps(make()))
-            with self.path.open("a") as file:
-                file.write(f"{json.dumps([key, self.found[text]])}\n")
+            append_json(self.path, [key, self.found[text]])
         return self.found[text]
 
 

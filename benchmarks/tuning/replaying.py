@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
 import json
 import math
@@ -13,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from graphnet_datasets.atomic import append_json
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.tuning import (
     Budget,
     Measurement,
@@ -50,12 +51,7 @@ class Kept:
         names = sorted(f"{key} {row}" for key in pool.tasks for row in pool.hashes(key))
         text = json.dumps([names, *settings])
         self.pool = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-        self._found: dict[str, Any] = {}
-        if self._path is not None and self._path.is_file():
-            for line in self._path.read_text().splitlines():
-                with contextlib.suppress(ValueError):  # the last one, where it was cut off
-                    key, value = json.loads(line)
-                    self._found[key] = value
+        self._found: dict[str, Any] = dict(read_journal(self._path) if self._path else [])
 
     def get(self, key: Sequence[Any], make: Callable[[], Any]) -> Any:
         """Return the value of a run, JSON data, made where it is not known."""
@@ -64,8 +60,7 @@ class Kept:
             self._found[text] = json.loads(json.dumps(make()))
             if self._path is not None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                with self._path.open("a") as file:
-                    file.write(f"{json.dumps([text, self._found[text]])}\n")
+                append_json(self._path, [text, self._found[text]])
         return self._found[text]
 
 

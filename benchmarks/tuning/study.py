@@ -27,6 +27,7 @@ from replaying import Kept
 from study_text import page
 
 from graphnet_datasets.atomic import write_text
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.tuning import Pool
 
 HERE = Path(__file__).parent
@@ -134,7 +135,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if not run(part, given, stamp, folder / f"{part.name}.jsonl"):
             failed.append(part.name)
     found = {each.name: read(folder / f"{each.name}.jsonl", each, stamp) for each in parts}
-    found |= {name: read_live(given.out / file) for name, file in LIVE.items()}
+    found |= {name: read_journal(given.out / file) for name, file in LIVE.items()}
     text = page(found, summary_of(pool))
     print(text)
     write_text(given.out / "study.md", text)
@@ -189,15 +190,8 @@ def _cpu_s() -> float:
 
 def read(path: Path, part: Part, stamp: str) -> list[dict[str, Any]]:
     """Return the header and the figures of a part; none where they are of another pool."""
-    if not path.is_file():
-        return []
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return lines if lines[0]["pool"] == (stamp if part.takes_pool else "") else []
-
-
-def read_live(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a live experiment, none where it was not run."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    lines = read_journal(path)
+    return lines if lines and lines[0]["pool"] == (stamp if part.takes_pool else "") else []
 
 
 def summary_of(pool: Pool) -> dict[str, Any]:

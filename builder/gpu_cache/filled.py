@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import io
 import json
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.atomic import write_text
+from graphnet_datasets.atomic import append_json, write_text
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.schema import GRAPHS_SCHEMA
 from graphnet_datasets.storage.table import write_table
@@ -28,13 +28,6 @@ MANIFEST = ("torch_key", "system_hash", "module_of_torch")
 _NUM_CHECKED = 5
 
 
-def read_samples(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a `samples.jsonl`, without an incomplete last line."""
-    for line in text.splitlines():
-        with contextlib.suppress(ValueError):  # a fill was killed
-            yield json.loads(line)
-
-
 class Filled:
     """A folder of caches, with a line for each sample that was tried.
 
@@ -46,11 +39,7 @@ class Filled:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.checked: list[Mapping[str, Any]] = []
-        path = directory / SAMPLES_NAME
-        text = path.read_text() if path.is_file() else ""
-        if text and not text.endswith("\n"):
-            path.write_text(f"{text}\n")
-        self.samples = {record["key"]: record for record in read_samples(text)}
+        self.samples = {record["key"]: record for record in read_journal(directory / SAMPLES_NAME)}
 
     def is_done(self, key: str, *, is_retrying: bool) -> bool:
         """Return whether a sample needs no further attempt."""
@@ -67,8 +56,7 @@ class Filled:
                 self.checked.append({name: row[name] for name in GRAPHS_SCHEMA.names})
                 write_table(self.checked, self.directory / CHECK_NAME)
         self.samples[record["key"]] = record
-        with (self.directory / SAMPLES_NAME).open("a") as file:
-            file.write(json.dumps(record, sort_keys=True) + "\n")
+        append_json(self.directory / SAMPLES_NAME, record)
 
     def _store(self, archive: bytes) -> list[str]:
         entries = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 from ..analysis.costs import measure_costs
 from ..analysis.orders import Orders, find_orders
 from ..analysis.randomness import is_random, random_outputs
-from ..atomic import temporary_directory
+from ..atomic import append_json, temporary_directory
 from ..benchmark import Settings
 from ..benchmark.draw_plan import DrawPlan, plan_draws
 from ..benchmark.executors.collecting import read_keys
@@ -33,7 +32,7 @@ from ..benchmark.judging.random_outputs import RandomVerdict, judge_random_outpu
 from ..benchmark.judging.ties import SettledCalls, settle
 from ..benchmark.records.environment import describe_environment, environment_id
 from ..benchmark.records.records import hash_json, sample_digest
-from ..decoding import load_json, read_bytes
+from ..decoding import read_journal
 from ..errors import BisectionError, DiskError
 from ..frameworks.results import Observed
 from ..isolation import Ending, Outcome
@@ -319,7 +318,6 @@ class Trials:
         self._file = out / TRIALS_FILE
         self._known = _read_trials(self._file)
         self._from_before = set(self._known)
-        self._is_whole = not self._file.exists() or read_bytes(self._file).endswith(b"\n")
         self._values: dict[int, Stored] | None = None
 
     @property
@@ -399,10 +397,7 @@ class Trials:
     def _store(self, key: str, piece: Piece, verdict: Verdict) -> None:
         line = {"trial": key, "num_ops": piece.sample.num_ops, **verdict.to_json()}
         try:
-            with self._file.open("a") as file:
-                # Start a new line in case a killed process left an incomplete line.
-                file.write(f"{json.dumps(line)}\n" if self._is_whole else f"\n{json.dumps(line)}\n")
-            self._is_whole = True
+            append_json(self._file, line)
         except OSError as error:
             raise DiskError(
                 f"The trials cannot be written to `{self._file}`: {error.strerror}."
@@ -416,13 +411,10 @@ class Trials:
 
 
 def _read_trials(path: Path) -> dict[str, Verdict]:
-    """Read the trials from a file; a truncated last line is ignored."""
     verdicts: dict[str, Verdict] = {}
-    with contextlib.suppress(FileNotFoundError):
-        for line in read_bytes(path).splitlines():
-            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
-                fields = load_json(line, path)
-                key = fields.pop("trial")
-                del fields["num_ops"]
-                verdicts[str(key)] = Verdict.from_json(fields)
+    for fields in read_journal(path):
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+            key = fields.pop("trial")
+            del fields["num_ops"]
+            verdicts[str(key)] = Verdict.from_json(fields)
     return verdicts

@@ -1,22 +1,20 @@
 """The files of a running tuning run: one appended line per measurement, and the last state.
 
 A kill loses at most the candidate being measured: its line is written to the disk before the next
-candidate starts, and a truncated last line is dropped on resumption.
+candidate starts.
 """
 
 from __future__ import annotations
 
 import datetime
-import io
 import json
-import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..atomic import write_text
-from ..decoding import load_json, read_bytes, read_json
+from ..atomic import append_json, write_text
+from ..decoding import read_journal, read_json
 from ..errors import TuningError
 from .interfaces import State
 from .measurement import Measurement
@@ -29,11 +27,10 @@ class Journal:
     >>> from graphnet_datasets.tuning import Candidate, Origin, TrialStatus
     >>> row = Measurement.of(Candidate("a", "[]", Origin.RANDOM), TrialStatus.CRASH, error="gone")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Journal(Path(folder), {"seed": 0}) as journal:
-    ...         journal.append(row)
-    ...         journal.save_state({})
-    ...     with Journal(Path(folder), {"seed": 0}) as journal:
-    ...         [row.error for row in journal.rows]
+    ...     journal = Journal(Path(folder), {"seed": 0})
+    ...     journal.append(row)
+    ...     journal.save_state({})
+    ...     [row.error for row in Journal(Path(folder), {"seed": 0}).rows]
     ['gone']
     """
 
@@ -46,40 +43,24 @@ class Journal:
         self.directory = directory
         self._records, self._state = directory / "records.jsonl", directory / "state.json"
         self._check_settings(settings)
-        self.rows, end = _read_rows(self._records)
+        self.rows = _read_rows(self._records)
         self.state: State | None = _read_json(self._state) if self._state.exists() else None
         if self.state is None and self.rows:
             raise TuningError(
                 f"`{directory}` contains measurements of a run but no state. Remove the directory "
                 "to start over."
             )
-        self._file = self._records.open("ab")
-        self._file.truncate(end)
-
-    def __enter__(self) -> Journal:
-        """Return the journal itself; `close` is called on exit."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self.close()
 
     def append(self, row: Measurement) -> None:
         """Write a row to the disk."""
         columns = row.to_row()
         if row.created_at is not None:
             columns["created_at"] = row.created_at.isoformat()
-        self._file.write(json.dumps(columns).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        append_json(self._records, columns)
 
     def save_state(self, state: State) -> None:
         """Replace the saved state."""
         write_text(self._state, json.dumps(state))
-
-    def close(self) -> None:
-        """Close the file of rows."""
-        self._file.close()
 
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
         path = self.directory / "settings.json"
@@ -103,28 +84,19 @@ class Journal:
             write_text(path, json.dumps({**new_settings, "run_id": self.run_id}))
 
 
-def _read_rows(path: Path) -> tuple[list[Measurement], int]:
-    """Return the rows of a file and the end offset of the last complete row."""
+def _read_rows(path: Path) -> list[Measurement]:
     rows: list[Measurement] = []
-    end = 0
-    if not path.exists():
-        return rows, end
-    with io.BytesIO(read_bytes(path)) as file:
-        for line in file:
-            if not line.endswith(b"\n"):
-                break  # truncated by a kill or a full disk
-            try:
-                columns = load_json(line, path)
-                if columns.get("created_at"):
-                    columns["created_at"] = datetime.datetime.fromisoformat(columns["created_at"])
-                rows.append(Measurement.from_row(columns))
-            except (ValueError, AttributeError, TypeError) as error:
-                raise TuningError(
-                    f"Line {len(rows) + 1} of `{path}` is not a measurement: {error}. Remove the "
-                    "directory to start over."
-                ) from error
-            end += len(line)
-    return rows, end
+    try:
+        for columns in read_journal(path, is_strict=True):
+            if columns.get("created_at"):
+                columns["created_at"] = datetime.datetime.fromisoformat(columns["created_at"])
+            rows.append(Measurement.from_row(columns))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise TuningError(
+            f"`{path}` has a line that is not a measurement: {error}. Remove the directory to "
+            "start over."
+        ) from error
+    return rows
 
 
 def _read_json(path: Path) -> dict[str, Any]:

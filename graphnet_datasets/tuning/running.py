@@ -186,10 +186,8 @@ def tune_samples(
             "timing": dataclasses.asdict(plan),
             "tasks": [task.task_id for task in chosen],
         }
-        with (
-            IsolatedSpace(kind=space_of(tuner), trust_remote_code=trust_remote_code) as space,
-            Journal(staging.directory / "run", settings) as journal,
-        ):
+        with IsolatedSpace(kind=space_of(tuner), trust_remote_code=trust_remote_code) as space:
+            journal = Journal(staging.directory / "run", settings)
             chosen, skipped = usable(chosen, space)
             if trials < DEFAULT_SLOT_TRIALS and allocator_options is None:
                 allocator_options = {"slot_trials": trials}

@@ -19,46 +19,43 @@ SETTINGS = {"tuner": "random", "seed": 0, "budget": [1, 2]}
 
 def test_rows_and_state_come_back(tmp_path: Path) -> None:
     rows = [measured(task(8), 0), measured(task(8), 1)]
-    with Journal(tmp_path / "run", SETTINGS) as journal:
-        for each in rows:
-            journal.append(each)
-        journal.save_state({"observed": 2})
-        run_id = journal.run_id
-    with Journal(tmp_path / "run", SETTINGS) as again:
-        assert [each.to_row() for each in again.rows] == [each.to_row() for each in rows]
-        assert again.state == {"observed": 2} and again.run_id == run_id
+    journal = Journal(tmp_path / "run", SETTINGS)
+    for row in rows:
+        journal.append(row)
+    journal.save_state({"observed": 2})
+    again = Journal(tmp_path / "run", SETTINGS)
+    assert [row.to_row() for row in again.rows] == [row.to_row() for row in rows]
+    assert again.state == {"observed": 2} and again.run_id == journal.run_id
 
 
 def test_numbers_that_are_none_come_back_too(tmp_path: Path) -> None:
     row = next(iter(make_pool(each=2).rows(next(iter(make_pool(each=2).tasks.values())))))
-    with Journal(tmp_path / "run", {}) as journal:
-        journal.append(measured(task(8), 0))
-        journal.append(row)
-        journal.save_state({})
-    with Journal(tmp_path / "run", {}) as again:
-        assert again.rows[1].to_row() == row.to_row()
+    journal = Journal(tmp_path / "run", {})
+    journal.append(measured(task(8), 0))
+    journal.append(row)
+    journal.save_state({})
+    again = Journal(tmp_path / "run", {})
+    assert again.rows[1].to_row() == row.to_row()
     assert not math.isnan(np.sum(again.rows[0].features))
 
 
 @pytest.mark.parametrize("cut", [1, 40, -1])
 def test_a_line_that_was_cut_off_is_dropped(tmp_path: Path, cut: int) -> None:
-    with Journal(tmp_path / "run", SETTINGS) as journal:
-        journal.append(measured(task(8), 0))
-        journal.save_state({})
+    journal = Journal(tmp_path / "run", SETTINGS)
+    journal.append(measured(task(8), 0))
+    journal.save_state({})
     path = tmp_path / "run" / "records.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:cut])
-    with Journal(tmp_path / "run", SETTINGS) as journal:
-        assert len(journal.rows) == 1
-        journal.append(measured(task(8), 1))
-    with Journal(tmp_path / "run", SETTINGS) as journal:
-        assert [each.trial for each in journal.rows] == [0, 1]
+    journal = Journal(tmp_path / "run", SETTINGS)
+    assert len(journal.rows) == 1
+    journal.append(measured(task(8), 1))
+    assert [row.trial for row in Journal(tmp_path / "run", SETTINGS).rows] == [0, 1]
 
 
 def test_other_settings_and_broken_files_are_refused(tmp_path: Path) -> None:
     place = tmp_path / "run"
-    with Journal(place, SETTINGS) as journal:
-        journal.append(measured(task(8), 0))
+    Journal(place, SETTINGS).append(measured(task(8), 0))
     with pytest.raises(TuningError, match="but no state"):
         Journal(place, SETTINGS)
     with pytest.raises(
@@ -67,5 +64,5 @@ def test_other_settings_and_broken_files_are_refused(tmp_path: Path) -> None:
         Journal(place, {**SETTINGS, "seed": 1})
     (place / "state.json").write_text("{}")
     (place / "records.jsonl").write_text('{"task_id": 3}\n')
-    with pytest.raises(TuningError, match=r"Line 1 of .* is not a measurement"):
+    with pytest.raises(TuningError, match=r"records\.jsonl` has a line that is not a measurement"):
         Journal(place, SETTINGS)

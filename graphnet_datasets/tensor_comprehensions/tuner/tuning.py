@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import random
 import time
@@ -11,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...decoding import load_json, read_text
+from ...atomic import append_json
+from ...decoding import read_journal
 from ...errors import TensorComprehensionError
 from ..language.instance import Instance
 from ..options import Options
@@ -139,18 +139,14 @@ def _progress(generation: int, tried: list[Candidate], start_s: float) -> Progre
 
 def _append_log(path: Path, candidate: Candidate) -> None:
     entry = {**dataclasses.asdict(candidate), "options": candidate.options.to_dict()}
-    with path.open("a") as file:
-        file.write(json.dumps(entry) + "\n")
+    append_json(path, entry)
 
 
 def _read_log(path: Path) -> dict[str, Candidate]:
-    """Return the candidates of a log by source hash; a truncated last line is ignored."""
+    """Return the candidates of a log by source hash."""
     candidates: dict[str, Candidate] = {}
-    if not path.exists():
-        return candidates
-    for line in read_text(path).splitlines():
+    for entry in read_journal(path):
         try:
-            entry = load_json(line, path)
             candidate = Candidate(
                 Options.from_dict(entry["options"]),
                 tuple(float(time_ms) for time_ms in entry["times_ms"]),
