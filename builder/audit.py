@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import random
 from collections import Counter
@@ -13,12 +14,13 @@ from typing import Any
 
 from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import MissingExtraError
-from graphnet_datasets.isolation import Finished, Limits, LocalPool, PoolJob
+from graphnet_datasets.isolation import Finished, Limits, PoolJob
 from graphnet_datasets.schema.tables import CONFIGS, GRAPHS
 from graphnet_datasets.storage.table import read_table
 
-from .capturing import EMBEDDED, work_of
+from .capturing import EMBEDDED
 from .catalog import Entry, parse_line, read_catalog
+from .executors import run_jobs
 from .libraries import library_of
 from .sources import FILES
 
@@ -155,7 +157,9 @@ def audit(
     waiting = (entry for entry in entries if entry.name not in names)
     missing = count - sum(result.verdict != SKIPPED for result in earlier)
     while missing > 0 and (batch := list(itertools.islice(waiting, missing))):
-        for result in _audit_all(batch, jobs, is_twice):
+        job_of = functools.partial(_job, is_twice=is_twice)
+        for entry, finished in run_jobs(batch, job_of, jobs, limits=LIMITS, is_confined=True):
+            result = judge(entry, finished)
             missing -= result.verdict != SKIPPED
             yield result
 
@@ -177,19 +181,7 @@ def summary(results: Sequence[Audit]) -> dict[str, int]:
     }
 
 
-def _audit_all(entries: Sequence[Entry], jobs: int, is_twice: bool) -> Iterator[Audit]:
-    by_library: dict[str, list[Entry]] = {}
-    for entry in entries:
-        by_library.setdefault(entry.library, []).append(entry)
-    for library, group in by_library.items():
-        work = work_of(library, LIMITS)
-        by_line = {entry.line: entry for entry in group}
-        with contextlib.closing(LocalPool(work, min(jobs, len(group)))) as pool:
-            for finished in pool.run(_job(entry, is_twice) for entry in group):
-                yield judge(by_line[finished.job.payload["line"]], finished)
-
-
-def _job(entry: Entry, is_twice: bool) -> PoolJob:
+def _job(entry: Entry, *, is_twice: bool) -> PoolJob:
     return PoolJob(entry.name, {"line": entry.line, "is_audit": True, "is_twice": is_twice})
 
 

@@ -11,7 +11,7 @@ import ast
 import dataclasses
 import hashlib
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -48,21 +48,6 @@ class Capture:
     entry: Entry
     path: Path | None
     reason: str = ""
-
-
-def known_first(
-    entries: Iterable[Entry], build: Path, keys: Keys, is_failure_kept: bool
-) -> Generator[Capture, None, dict[str, list[Entry]]]:
-    """Yield earlier captures; return the waiting entries by library."""
-    build.mkdir(parents=True, exist_ok=True)
-    waiting: dict[str, list[Entry]] = {}
-    for entry in entries:
-        capture = known(entry, keys.path(entry, build), is_failure_kept)
-        if capture is not None:
-            yield capture
-        else:
-            waiting.setdefault(entry.library, []).append(entry)
-    return waiting
 
 
 def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:

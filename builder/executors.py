@@ -8,14 +8,14 @@ so a build can continue with the other executor.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from graphnet_datasets.atomic import write_bytes, write_text
 from graphnet_datasets.isolation import (
     RESULT_FILE,
     Finished,
-    LocalPool,
+    Limits,
     PoolJob,
     check_executor,
     open_pool,
@@ -26,7 +26,7 @@ from .capturing import (
     LIMITS,
     Capture,
     Keys,
-    known_first,
+    known,
     work_of,
 )
 from .catalog import Entry
@@ -55,16 +55,17 @@ def capture_all(
     """
     check_executor(executor)
     keys = keys or Keys()
-    waiting = yield from known_first(entries, build, keys, is_failure_kept)
-    for library, of_library in waiting.items():
-        work = work_of(library, LIMITS, is_confined=False)
-        num_workers = min(jobs, len(of_library)) if executor == "local" else None
-        by_line = {entry.line: entry for entry in of_library}
-        with contextlib.closing(open_pool(work, executor, num_workers)) as pool:
-            for finished in pool.run(map(_job, of_library)):
-                entry = by_line[finished.job.payload["line"]]
-                record(build, entry, finished)
-                yield keep(entry, finished, keys.path(entry, build))
+    build.mkdir(parents=True, exist_ok=True)
+    waiting = []
+    for entry in entries:
+        capture = known(entry, keys.path(entry, build), is_failure_kept)
+        if capture is None:
+            waiting.append(entry)
+        else:
+            yield capture
+    for entry, finished in run_jobs(waiting, _job, jobs, executor=executor):
+        record(build, entry, finished)
+        yield keep(entry, finished, keys.path(entry, build))
 
 
 def measure_all(
@@ -74,18 +75,34 @@ def measure_all(
 
     Measurements are stored beside the row of the entry (`weights.path_of`).
     """
-    by_library: dict[str, list[Entry]] = {}
+    for entry, finished in run_jobs(entries, lambda entry: _job(entry, is_measuring=True), jobs):
+        if finished.result is not None:
+            write_bytes(path_of(keys.path(entry, build)), finished.result)
+        yield entry, finished.reason
+
+
+def run_jobs(
+    entries: Iterable[Entry],
+    job_of: Callable[[Entry], PoolJob],
+    jobs: int,
+    *,
+    executor: str = "local",
+    limits: Limits = LIMITS,
+    is_confined: bool = False,
+) -> Iterator[tuple[Entry, Finished]]:
+    """Run a job for each entry, one library after another; yield each entry with its end.
+
+    Payloads have the line of the entry.
+    """
+    by_library: dict[str, dict[str, Entry]] = {}
     for entry in entries:
-        by_library.setdefault(entry.library, []).append(entry)
-    for library, of_library in by_library.items():
-        work = work_of(library, LIMITS, is_confined=False)
-        by_line = {entry.line: entry for entry in of_library}
-        with contextlib.closing(LocalPool(work, min(jobs, len(of_library)))) as pool:
-            for finished in pool.run(_job(entry, is_measuring=True) for entry in of_library):
-                entry = by_line[finished.job.payload["line"]]
-                if finished.result is not None:
-                    write_bytes(path_of(keys.path(entry, build)), finished.result)
-                yield entry, finished.reason
+        by_library.setdefault(entry.library, {})[entry.line] = entry
+    for library, by_line in by_library.items():
+        work = work_of(library, limits, is_confined=is_confined)
+        num_workers = min(jobs, len(by_line)) if executor == "local" else None
+        with contextlib.closing(open_pool(work, executor, num_workers)) as pool:
+            for finished in pool.run(map(job_of, by_line.values())):
+                yield by_line[finished.job.payload["line"]], finished
 
 
 def _job(entry: Entry, **more: bool) -> PoolJob:
