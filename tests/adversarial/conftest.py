@@ -30,7 +30,7 @@ SETTINGS = quick(
     phase_timeouts_s=dict.fromkeys(("load", "baseline", "compile", "run", "oracle"), 60.0),
 )
 
-BUILT_IN = ("eager", "torchscript")
+BUILT_IN = ("eager", "torchscript", "paddle-eager", "paddle-to-static", "paddle-inference")
 Trial = Callable[..., dict[str, Any]]
 
 
@@ -55,7 +55,7 @@ def make_trial(runner: SampleRunner) -> Trial:
         row = sample_to_row(sample, derived_columns(sample))
         try:
             (record,) = runner.run(
-                SampleJob(sample, row, [("id", CandidateCompiler(name, "torch", {}, ""))])
+                SampleJob(sample, row, [("id", CandidateCompiler(name, sample.framework, {}, ""))])
             )
         finally:
             runner._limits = before
