@@ -55,7 +55,7 @@ from .terminal import echo
 
 
 class _Root(typer.core.TyperGroup):
-    """Prints errors of ours, and of the disk, as one sentence and exits 1.
+    """Prints errors of this library and of the disk without a traceback, and exits with 1.
 
     `--debug` and `--quiet` may appear anywhere; `--debug` shows the traceback.
     """
@@ -68,7 +68,8 @@ class _Root(typer.core.TyperGroup):
                 end = args.index("--") if "--" in args else len(args)
         command = next((index for index, word in enumerate(args) if word[:1] != "-"), len(args))
         if args[command : command + 1] == ["validate"]:
-            # Understanding the rest takes a sixth of a second, and its processes start meanwhile.
+            # Parsing the command line takes a sixth of a second; the worker processes start
+            # meanwhile.
             validate.start_early(ctx, args[command + 1 :])
         return super().parse_args(ctx, args)
 
@@ -99,7 +100,7 @@ def _sentence(error: Exception) -> str | None:
         # `str` of a KeyError puts quotes around its message.
         return str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     sentence = describe_disk_error(error)
-    # An error of ours calls what lies in the package by its name there.
+    # Errors name embedded files by their path in the package.
     return None if sentence is None else str(GraphNetError(sentence))
 
 
@@ -181,11 +182,11 @@ for _group in _GROUPS:
 def main() -> None:
     """Run the command line."""
     try:
-        with collecting_seldom():  # most of a short command is importing
+        with collecting_seldom():  # a short command spends most of its time importing
             app()
     except Exception:
-        # The interpreter would print it with all that a message quotes.
+        # The interpreter would print the message unescaped.
         echo(hide_credentials(traceback.format_exc().rstrip()), err=True)
         sys.exit(1)
     finally:
-        gc.freeze()  # as it ends, the interpreter would look through all that was imported, twice
+        gc.freeze()  # saves two garbage collections over all imported modules at exit

@@ -27,7 +27,7 @@ app = typer.Typer()
 )
 def bisect_sample(
     sample_id: Annotated[
-        str, typer.Argument(metavar="ID", help="A sample's id, or a path that holds one.")
+        str, typer.Argument(metavar="ID", help="A sample's id, or a path with one sample.")
     ],
     compiler: Annotated[
         str,
@@ -38,21 +38,19 @@ def bisect_sample(
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the compiler, name=value (repeatable).")
     ] = None,
-    t: Annotated[float, typer.Option("--t", help="Outputs that fail at this t are wrong.")] = -3.0,
+    t: Annotated[
+        float, typer.Option("--t", help="Outputs that differ at this t count as a failure.")
+    ] = -3.0,
     slower_than: Annotated[
-        float | None, typer.Option(min=0.0, help="Look for a speedup below this instead.")
+        float | None, typer.Option(min=0.0, help="Bisect a speedup below this value instead.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the trials and results.")] = Path(
         "bisection"
     ),
-    budget: Annotated[
-        float | None, typer.Option(min=0.0, help="Stop after so many seconds.")
-    ] = None,
-    max_trials: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many trials.")
-    ] = None,
-    sizes: Annotated[bool, typer.Option(help="Make the sizes of inputs smaller as well.")] = True,
-    dataset: Annotated[str, typer.Option(help="Where the id is looked up.")] = "graphnet",
+    budget: Annotated[float | None, typer.Option(min=0.0, help="Time limit in seconds.")] = None,
+    max_trials: Annotated[int | None, typer.Option(min=1, help="Maximum number of trials.")] = None,
+    sizes: Annotated[bool, typer.Option(help="Also reduce the sizes of the inputs.")] = True,
+    dataset: Annotated[str, typer.Option(help="Dataset of the id.")] = "graphnet",
     device: Annotated[str, typer.Option(help="cpu, cuda (the first GPU) or cuda:N.")] = "cpu",
     weights: Annotated[
         str, typer.Option(help="parameters (a compiler may fold them) or inputs.")
@@ -64,21 +62,19 @@ def bisect_sample(
     ] = None,
     memory_limit: Annotated[
         float | None,
-        typer.Option(min=0.1, help="GiB for a trial. Default: 0.9 of free memory."),
+        typer.Option(min=0.1, help="Memory limit of a trial in GiB. Default: 0.9 of free memory."),
     ] = None,
     trust_remote_code: Annotated[
         bool,
-        typer.Option(
-            "--trust-remote-code", help="Let code run that came with data; read it first."
-        ),
+        typer.Option("--trust-remote-code", help="Allow code from data to run; review it first."),
     ] = False,
 ) -> None:
-    """Find the smallest part of a graph that a compiler fails on as it does on the whole.
+    """Reduce a failing graph to the smallest subgraph that fails in the same way.
 
-    Any failure will do: an error, a crash, a hang, NaN, outputs that are wrong at t, or a graph
-    that is slower than a bound. Trials are kept in `--out`; the same command continues where it was
-    stopped. Written are the part, its picture, and a test that shows the failure. It exits 0 where
-    the search came to its end, 3 where the budget was spent before, and 1 where nothing fails.
+    A failure is an error, a crash, a hang, NaN, outputs that are wrong at t, or a speedup below
+    `--slower-than`. Writes the subgraph, its picture, and a test that reproduces the failure. The
+    same command continues after an interruption. Exits with 0 if the search finished, with 3 if the
+    budget ran out first, and with 1 if the graph does not fail.
     """
     from ..compilers import find_entry, list_entries, parse_options, resolve_name
     from ..frameworks import framework_names
@@ -135,9 +131,7 @@ def _only(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _shown() -> Iterator[Callable[[Progress], None] | None]:
-    """Show progress on standard error: an updated line on a terminal, or a line per new best in a
-    log.
-    """
+    """Show progress on standard error: one updated line, or a line per improvement in logs."""
     from ..verbosity import are_progress_bars_disabled
 
     if are_progress_bars_disabled():

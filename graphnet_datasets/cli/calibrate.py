@@ -29,7 +29,7 @@ def calibrate(
         typer.Option(min=1, help="Parallel processes. Default: one per processor, 4 on a GPU."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also graphs that were calibrated before.")
+        bool, typer.Option("--again", help="Also calibrate graphs that already have a calibration.")
     ] = False,
     max_input_gb: Annotated[float, typer.Option(help="Skip graphs with more GiB of inputs.")] = 2.0,
     max_gflop: Annotated[
@@ -37,7 +37,7 @@ def calibrate(
         typer.Option(min=0, help="Run graphs of more GFLOP at smaller sizes."),
     ] = None,
 ) -> None:
-    """Run each graph on the CPU or a GPU and make its input statistics fit it, in place.
+    """Run each graph on the CPU or a GPU and fit its input statistics to it, in place.
 
     With recorded statistics alone, the values of many networks overflow or vanish; with calibrated
     statistics they behave like those of trained models. Recorded statistics stay in the table.

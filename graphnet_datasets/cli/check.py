@@ -39,7 +39,7 @@ class CheckOptions(MeasurementOptions):
 @with_groups
 def check_candidate(
     sample: Annotated[
-        str, typer.Argument(metavar="SAMPLE", help="A sample's id, or a path that holds one.")
+        str, typer.Argument(metavar="SAMPLE", help="A sample's id, or a path with one sample.")
     ],
     candidate: Annotated[
         str,
@@ -49,19 +49,19 @@ def check_candidate(
     ],
     *,
     out: Annotated[
-        Path | None, typer.Option(help="Directory of the record. Default: it is not stored.")
+        Path | None, typer.Option(help="Directory for the record. Default: no record is stored.")
     ] = None,
-    dataset: Annotated[str, typer.Option(help="Where the id is looked up.")] = "graphnet",
+    dataset: Annotated[str, typer.Option(help="Dataset of the id.")] = "graphnet",
     device: Annotated[str, typer.Option(help="cpu, cuda (the first GPU) or cuda:N.")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     measurement: CheckOptions,
 ) -> None:
-    """Judge and time a function or `torch.nn.Module` that replaces the graph of a sample.
+    """Judge and time a function or module that replaces the graph of a sample.
 
     A function takes the inputs of the sample in order, weights included, or by their names as
     `graphnet show ID` prints them. The constructor of a module takes weights by name, and
-    `forward` the remaining inputs. The file runs only in a confined process. Exits 0 if the
-    candidate is right, and 3 otherwise.
+    `forward` the remaining inputs. The file runs only in a confined process. Exits with 0 if the
+    candidate is right, and with 3 otherwise.
     """
     from ..frameworks import framework_names
     from ..frameworks.builds import check_device

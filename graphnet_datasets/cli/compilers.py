@@ -1,4 +1,4 @@
-"""`graphnet compilers`: which compilers there are, and which of them can run here."""
+"""`graphnet compilers`: the compilers, and whether they can run here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def print_compilers(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one list.")] = False,
 ) -> None:
-    """List the compilers: name, framework, version or why one cannot run here, devices."""
+    """List the compilers: name, framework, version or the reason it cannot run here, devices."""
     from ..storage.filters import Filters
 
     Filters(framework=(framework,) if framework else ())  # raises for unknown names

@@ -1,4 +1,4 @@
-"""Completion of the values of options and arguments in shells, by the name of the parameter."""
+"""Shell completion of the values of options and arguments, by the name of the parameter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def complete(name: str, incomplete: str) -> list[str]:
 def add_completion(command: Any) -> Any:
     """Let the parameters of a command complete their values, and return the command."""
     for parameter in command.params:
-        # `show --names` is an option with other values than the argument `names`.
+        # The option `--names` of `show` does not take the values of the argument `names`.
         is_other = parameter.name in _PATHS and parameter.param_type_name != "argument"
         if parameter.name in _VALUES and not is_other:
             completing: Any = parameter

@@ -1,4 +1,4 @@
-"""`graphnet convert`: samples in the formats of other tools, checked against eager."""
+"""`graphnet convert`: writes samples in the formats of other tools and checks them."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def convert_samples(
     """Write graphs as files of `torch.export`, ONNX, StableHLO, networkx, PyG or KernelBench.
 
     Each file is loaded again in a confined process: the outputs of a program must agree with
-    eager's at t = -3, and a data flow graph must have the nodes and edges of the sample. Graphs
-    that cannot be converted are rows with the reason. Exits 0 if every graph was converted, 3 if
-    some were not, and 1 if no graph was.
+    eager's at t = -3, and a data flow graph must have the nodes and edges of the sample. The table
+    also lists graphs that cannot be converted, with the reason. Exits with 0 if every graph was
+    converted, with 3 if some were not, and with 1 if none was.
     """
     from ..conversion import convert, find_format
     from ..isolation import Limits

@@ -25,7 +25,7 @@ MAX_FAILURES_SHOWN = 20
 
 @contextlib.contextmanager
 def stoppable(promise: str) -> Iterator[None]:
-    """Exit after Ctrl-C with the clause `promise`, and a note that the command can be continued."""
+    """On Ctrl-C, print `promise` and a hint to repeat the command, then exit with `INTERRUPTED`."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -53,7 +53,7 @@ def show_report(
 ) -> int:
     """Print the first failures, the number of resumed items and the summary; return the status.
 
-    Each failure takes a line. `verb` is the participle for a processed item.
+    `verb` is the participle for a processed item, such as "compiled".
     """
     for failure in failures[:MAX_FAILURES_SHOWN]:
         echo(failure, err=True)

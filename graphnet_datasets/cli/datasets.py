@@ -30,10 +30,10 @@ BY_IMPORTANCE = (
     *("id", "num_ops", "num_occurrences", "num_families", "num_params", "task", "framework"),
     *("flops", "dtype", "kind", "is_dynamic", "method", "family", "source", "license"),
 )
-"""If a terminal is too narrow for all columns, the last of these are omitted."""
+"""Columns of a listing. A narrow terminal omits the last ones."""
 NUMBERS = frozenset({"num_ops", "num_params", "flops", "num_occurrences", "num_families"})
 PART_FILTERS = ("method", "min_occurrences")
-"""Filters of columns that only parts of graphs have."""
+"""Filters by columns that only parts of graphs have."""
 PART_COLUMNS = ("parent_id", "parent_ops", "num_occurrences", "num_families", "splits", "method")
 """Additional columns that `show` prints for graphs that were made from another graph."""
 FAMILY_LENGTH = 8
@@ -73,8 +73,8 @@ def print_rows(
         if column not in table.schema.names:
             hint = "`sole_op`, `fusible` or `typical`" if name in PART_FILTERS else "graphs, `all`"
             raise RunError(
-                f"`{filters.describe([name])}` compares `{column}`, which {table.rows} do not "
-                f"have. Remove it, or list a config of {hint}."
+                f"`{filters.describe([name])}` filters by `{column}`, which {table.rows} do not "
+                f"have. Remove the filter, or list a config of {hint}."
             )
     columns = LISTED if table is GRAPHS else table.listed
     compared = dict.fromkeys((*columns, *filters.columns().values()))
@@ -103,7 +103,7 @@ def print_sample(
     ],
     dataset: Dataset = "graphnet",
     names: Annotated[
-        str, typer.Option(help="Names of the arguments: canonical, or those of the source.")
+        str, typer.Option(help="Names of the arguments: canonical, or source (those of the model).")
     ] = "canonical",
     svg: Annotated[
         Path | None, typer.Option(help="Draw the graph to this file instead of printing all of it.")
@@ -193,9 +193,9 @@ def _print_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
 
 
 def fitting_columns(widths: Mapping[str, int], available: int) -> list[str]:
-    """Return which columns a line of so many characters has room for, the first one always.
+    """Return the most important columns that fit on a line, at least the first.
 
-    Nothing is cut: a column that does not fit is left out, with all that matter less.
+    Values are not truncated: a column that does not fit is omitted with all less important ones.
 
     >>> fitting_columns({"id": 20, "num_ops": 4, "num_params": 9, "task": 5}, 40)
     ['id', 'num_ops', 'num_params']

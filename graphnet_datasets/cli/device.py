@@ -27,10 +27,10 @@ def print_device(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the device's measured peak rates, which bound every run from below.
+    """Print the device's measured peak rates, from which lower bounds of run times follow.
 
-    They are measured once per environment and number of threads, in a few seconds, and again as
-    long as other processes take the processors.
+    They are measured once per environment and number of threads, in a few seconds. A measurement on
+    a busy machine is repeated by the next command.
     """
     from ..benchmark.judging.roofline import peak_rates
     from ..frameworks.builds import check_device

@@ -13,14 +13,14 @@ _REASONS = {
     errno.EACCES: "You have no right to read or write `{path}`. Ask its owner, or choose another "
     "place.",
     errno.EPERM: "Writing to `{path}` is not permitted. Choose another place.",
-    errno.EROFS: "`{path}` is on a file system that cannot be written. Choose another place.",
+    errno.EROFS: "`{path}` is on a read-only file system. Choose another place.",
     errno.ENOSPC: "There is no space left for `{path}`. Free some, or choose another place.",
     errno.EDQUOT: "Your quota leaves no space for `{path}`. Free some, or choose another place.",
-    errno.EFBIG: "`{path}` would be larger than a file may be here (`ulimit -f`). Raise the "
-    "limit, or choose another place.",
+    errno.EFBIG: "`{path}` would exceed the maximum file size (`ulimit -f`). Raise the limit, or "
+    "choose another place.",
     errno.ENOTDIR: "A parent of `{path}` is a file, not a directory. Choose another place, or move "
     "the file.",
-    errno.EISDIR: "`{path}` is a directory where a file is needed. Name a file.",
+    errno.EISDIR: "`{path}` is a directory, not a file. Choose a file.",
     errno.EEXIST: "`{path}` exists already. Choose another place, or delete it.",
     errno.ENOTEMPTY: "`{path}` exists and is not empty. Choose another place, or delete it.",
     errno.ENOENT: "There is no file or directory `{path}`.",
@@ -40,7 +40,7 @@ def describe_disk_error(error: BaseException) -> str | None:
     Libraries wrap disk errors in their own, so the causes of an error are checked too.
 
     >>> describe_disk_error(IsADirectoryError(errno.EISDIR, "Is a directory", "runs"))
-    '`runs` is a directory where a file is needed. Name a file.'
+    '`runs` is a directory, not a file. Choose a file.'
     >>> describe_disk_error(ValueError("something else")) is None
     True
     """
@@ -52,7 +52,7 @@ def describe_disk_error(error: BaseException) -> str | None:
             return _REASONS[link.errno].format(path=_path_of(link))
         link = link.__cause__ or link.__context__
     if isinstance(error, OSError):
-        reason = error.strerror or str(error).partition("\n")[0].rstrip(".") or "it failed"
+        reason = error.strerror or str(error).partition("\n")[0].rstrip(".") or "unknown error"
         return f"`{_path_of(error)}` cannot be read or written: {reason}."
     return None
 
@@ -66,13 +66,13 @@ def _path_of(error: OSError) -> str:
 
 @contextlib.contextmanager
 def new_output(*outputs: Path | str | None) -> Iterator[None]:
-    """Try at once that paths can be written, and leave no empty folders of them where work fails.
+    """Check early that outputs can be written, and remove empty new folders if the work fails.
 
-    The work may take hours, and where its results go is known before. None is no result, and a URL
-    is not looked at.
+    The work may take hours, so an unwritable path is reported before it starts. Paths that are None
+    and URLs are not checked.
 
     Raises:
-        OSError: nothing can be written there.
+        OSError: a path cannot be written.
     """
     missing: list[Path] = []
     for output in outputs:
@@ -86,21 +86,21 @@ def new_output(*outputs: Path | str | None) -> Iterator[None]:
         yield
     except BaseException:
         for place in missing:
-            with contextlib.suppress(OSError):  # something lies there, which stays
+            with contextlib.suppress(OSError):  # the folder is not empty
                 place.rmdir()
         raise
 
 
 def _try_to_write(there: Path, out: Path) -> None:
-    """Create an unnamed file in the existing folder, which leaves no trace."""
+    """Create and remove an unnamed file in the nearest existing folder."""
     if there == out and not there.is_dir():
-        there = out.parent  # a file is replaced by one that is written beside it
+        there = out.parent  # a file is replaced by a new file in the same folder
     if not there.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(out))
     try:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        # Some file systems that cannot be written say that the file does not exist.
+        # Some read-only file systems report that the file does not exist.
         code = errno.EACCES if error.errno == errno.ENOENT else error.errno
         raise OSError(code, os.strerror(code or 0), str(out)) from error

@@ -1,4 +1,4 @@
-"""`graphnet doctor`: the support of this machine for running samples."""
+"""`graphnet doctor`: whether this machine can run samples."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Options of a command in groups: a dataclass each, and a separate panel in the help.
+"""Groups of options: dataclasses that the help shows as separate panels.
 
-A field is written as a parameter of a command is, with its type, its text and its default.
+A field is declared like a parameter of a command: type, `typer.Option` and default.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _Result = TypeVar("_Result")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptionGroup:
-    """Options that belong together; `title` is their heading in the help."""
+    """Base class of a group of options; `title` is its heading in the help."""
 
     title: ClassVar[str] = "Options"
 
 
 def with_groups(command: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return a command whose parameters that are an `OptionGroup` are given as single options.
+    """Replace the `OptionGroup` parameters of a command by their single options.
 
     >>> @dataclasses.dataclass(frozen=True, kw_only=True)
     ... class Size(OptionGroup):

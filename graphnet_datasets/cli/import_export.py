@@ -90,8 +90,8 @@ def export(
 ) -> None:
     """Write a dataset as a directory.
 
-    Beside a directory `graphnet`, `datasets.load_dataset("graphnet", "cv")` loads it. With
-    `--format graphnet` it exits 3 where graphs cannot be written as directories; they are named.
+    `datasets.load_dataset("DIRECTORY", "cv")` loads it. With `--format graphnet`, graphs that
+    cannot be written as directories are listed, and the exit status is 3.
     """
     if form == "parquet":
         from ..storage.export import export_dataset

@@ -1,4 +1,4 @@
-"""Inputs of commands that add to a repository: tables, datasets, samples, records."""
+"""Inputs of commands that add rows to a repository: tables, datasets, samples, records."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def table_of(path: Path) -> Table:
         return GRAPHS
     if len(tables) > 1:
         raise SchemaError(
-            f"`{path}` contains {' and '.join(table.rows for table in tables.values())}. Push one "
-            "kind after another."
+            f"`{path}` contains {' and '.join(table.rows for table in tables.values())}. Push each "
+            "kind with its own command."
         )
     (table,) = tables.values()
     return table
@@ -122,7 +122,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 @contextlib.contextmanager
 def read_directories(root: Path) -> Iterator[ImportReport]:
-    """Read GraphNet directories into a table that is there within the block."""
+    """Import GraphNet directories into a temporary table that exists within the block."""
     from ..storage.importing import import_directories
 
     with (
@@ -136,10 +136,10 @@ def read_directories(root: Path) -> Iterator[ImportReport]:
 
 @contextlib.contextmanager
 def readable(path: Path) -> Iterator[tuple[Path, list[FolderOutcome]]]:
-    """Give a table or dataset with the graphs of a path, and the directories not read.
+    """Yield a table or dataset with the graphs of a path, and the directories that failed.
 
     Raises:
-        SampleError: the path holds sample directories, none of which can be read.
+        SampleError: none of the sample directories can be read.
     """
     if not holds_directories(path):
         yield path, []

@@ -1,4 +1,4 @@
-"""`graphnet kernels`: collects the code that a compiler generates for graphs."""
+"""`graphnet kernels`: collects the code that compilers generate for graphs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 MAX_REASONS = 20
-"""Items left out that are named one by one; `--verbose` names all."""
+"""Maximum number of skipped items that are listed without `--verbose`."""
 
 
 Content = Annotated[
@@ -58,7 +58,7 @@ def push(
     """Add graphs, records of timed runs or other rows to a repository.
 
     Uses the account of `hf auth login` or HF_TOKEN. Rows that already exist, and graphs that fail a
-    check (`graphnet validate`), are left out; several people may push at once. Exits with 3 if some
+    check (`graphnet validate`), are left out. Several people may push at once. Exits with 3 if some
     sample directories could not be read and the others were pushed.
     """
     from ..hub import push_rows, push_samples

@@ -40,14 +40,14 @@ def export_records(
     ],
     splits_by: Annotated[
         str,
-        typer.Option(help="Unit that is held out of the features: family, task or random rows."),
+        typer.Option(help="Unit of the train/test split: family, task or random rows."),
     ] = "family",
     trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Write features and times for training cost models, or a JSONDatabase of TVM.
 
-    An `.npz` file does not need TVM: it has arrays over all records, with a split that stays the
-    same when records are added. A directory is a TVM `work_dir`; it receives the correct records.
+    An `.npz` file needs no TVM. Its arrays cover all records, and their split stays the same when
+    records are added. A directory becomes a TVM `work_dir` with the correct records.
     """
     from ..tuning.exporting import export_features, export_tvm_database
     from ..tuning.records import read_records

@@ -43,8 +43,8 @@ def run_samples(
     again: Annotated[
         Path | None,
         typer.Option(
-            help="Make the run of one record once more, runs/RUN_ID, with its own settings and "
-            "inputs; only `--out`, `--dataset` and `--trust-remote-code` count then."
+            help="Repeat a recorded run, runs/RUN_ID, with its settings and inputs; of the other "
+            "options only `--out`, `--dataset` and `--trust-remote-code` apply."
         ),
     ] = None,
     device: Annotated[
@@ -69,8 +69,8 @@ def run_samples(
         typer.Option(
             min=1,
             show_default="2 on a CPU, 1 on a GPU",
-            help="Number of samples that overlap: one is timed while others are compiled and "
-            "judged. Nothing disturbs the one that is timed.",
+            help="Number of samples in progress: while one is timed, others are compiled and "
+            "judged without disturbing it.",
         ),
     ] = None,
     as_json: Annotated[
@@ -83,10 +83,11 @@ def run_samples(
 ) -> None:
     """Time each sample under eager and under each compiler, in a separate process.
 
-    Each run prints its verdict: right with its speedup, WRONG, failed or undecidable; the last
-    lines are the verdict on each compiler. Records are written one by one; the same command
-    continues where it was stopped. With `--reference` and `--against` the compiler is eager unless
-    one is named; `--against` exits 3 where outputs differ, a sample is broken or it is slower.
+    Each run prints its verdict: right with its speedup, WRONG, failed or undecidable. The last
+    lines are the verdict on each compiler. Records are written one by one, and the same command
+    continues after an interruption. With `--reference` or `--against`, the default compiler is
+    eager. `--against` exits with 3 if outputs differ, a sample is broken, or a sample is slower
+    than allowed.
     """
     from ..benchmark import VERDICTS_NAME, TimeSpent, compare_with_reference, run_again, run_records
     from ..scores import describe_expectations
@@ -146,7 +147,7 @@ def run_samples(
 def expected_verdicts(runs: pa.Table, dataset: str) -> list[Expectation]:
     """Return the expected verdicts of records of the config `compiler_bugs` beside their own.
 
-    The list is empty if no record is of a graph of that config, or if the dataset lacks the config.
+    The list is empty if no record belongs to that config, or if the dataset lacks the config.
     """
     from ..errors import DatasetNotFoundError
     from ..schema.tables import COMPILER_BUGS

@@ -25,8 +25,8 @@ class CompilerOptions(OptionGroup):
         list[str] | None,
         typer.Option(
             help="A name of `graphnet compilers`, module:attribute, or file.py:attribute "
-            "(repeatable). Default: inductor, with `--framework paddle` paddle-to-static; eager "
-            "with `--reference` and `--against`."
+            "(repeatable). Default: inductor, with `--framework paddle` paddle-to-static; "
+            "eager with `--reference` or `--against`."
         ),
     ] = None
     option: Annotated[
@@ -34,9 +34,9 @@ class CompilerOptions(OptionGroup):
     ] = None
 
     def names(self, framework: str, *, is_control: bool) -> list[str]:
-        """Return the compilers to run: those given, or the usual one of the framework.
+        """Return the compilers to run: those given, or the default of the framework.
 
-        With `is_control` that is the one that runs graphs as they are.
+        With `is_control`, the default is the compiler that leaves graphs unchanged.
         """
         from ..compilers import usual_compilers
 
@@ -44,18 +44,18 @@ class CompilerOptions(OptionGroup):
         return self.compiler or [control if is_control else usual]
 
     def options(self) -> dict[str, Any]:
-        """Return the options of the one compiler that they are for.
+        """Return the options of the compiler.
 
         Raises:
-            RunError: several compilers are given.
+            RunError: options are given for several compilers.
         """
         from ..compilers import parse_options
 
         options = parse_options(self.option or [])
         if options and len(self.compiler or ()) > 1:
             raise RunError(
-                "`--option` sets an option of one compiler, but several are given. Run them one "
-                "after another; they may share `--out`."
+                "`--option` sets an option of one compiler, but several compilers were given. Run "
+                "them one after another; they may share `--out`."
             )
         return options
 
@@ -87,14 +87,14 @@ class MeasurementOptions(OptionGroup):
     kernels: Annotated[
         bool, typer.Option(help="Count kernels, or operators on a CPU, in a few additional calls.")
     ] = True
-    oracle: Annotated[bool, typer.Option(help="Also run eager in float64, if memory permits.")] = (
-        True
-    )
+    oracle: Annotated[
+        bool, typer.Option(help="Also run eager in float64 as a reference, if memory permits.")
+    ] = True
     vary: Annotated[
         int,
         typer.Option(
-            help="Compile once more and call with this many sizes of a symbolic graph and values "
-            "of its numbers (at least 3), judging each call. Default: 0, which leaves this out."
+            help="Compile again, and judge calls with this many sizes of a symbolic graph and "
+            "values of its scalar inputs (at least 3). Default: 0 (off)."
         ),
     ] = 0
     trust_remote_code: Annotated[
@@ -125,7 +125,7 @@ class MeasurementOptions(OptionGroup):
         """Return the settings of the run.
 
         Raises:
-            RunError: one has a value that it cannot have.
+            RunError: a setting has an invalid value.
         """
         from ..benchmark import Settings, TimingSettings
 
@@ -159,7 +159,7 @@ class ComparisonOptions(OptionGroup):
 
     reference: Annotated[
         Path | None,
-        typer.Option(help="Write the records here, with the outputs, for later runs `--against`."),
+        typer.Option(help="Store records and outputs here, for later runs with `--against`."),
     ] = None
     against: Annotated[
         Path | None,
@@ -175,19 +175,18 @@ class ComparisonOptions(OptionGroup):
 
     @property
     def is_control(self) -> bool:
-        """True if outputs are stored or compared; the compiler is then eager by default."""
+        """True if outputs are stored or compared; the default compiler is then eager."""
         return self.reference is not None or self.against is not None
 
     def place(self, out: Path | None) -> Path:
         """Return the directory of the records.
 
         Raises:
-            RunError: two are named.
+            RunError: both `--out` and `--reference` are given.
         """
         if self.reference is not None and out is not None:
             raise RunError(
-                "`--reference` is the directory of the records itself. Leave `--out` out, or give "
-                "both commands one after another."
+                "`--reference` already names the directory of the records. Remove `--out`."
             )
         return self.reference or out or Path("runs")
 

@@ -66,7 +66,7 @@ def score(
         typer.Option("--by-size", help="Also score short, medium and long calls (1 and 10 ms)."),
     ] = False,
     by_sample: Annotated[
-        bool, typer.Option("--by-sample", help="List each sample, the largest headroom first.")
+        bool, typer.Option("--by-sample", help="List the samples, the largest headroom first.")
     ] = False,
     full: Annotated[
         bool, typer.Option("--full", help="Print S(t) and ES(t) at every t, and their components.")
@@ -286,7 +286,7 @@ def _as_json(table: pa.Table, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scorable(table: pa.Table, column: str, options: dict[str, Any]) -> list[tuple[str, pa.Table]]:
-    """Return the parts in which at least one run counts."""
+    """Return the parts with at least one run that counts."""
     from ..scores import split_by
     from ..scores.records import make_records
     from ..scores.variants import find_variant
@@ -318,7 +318,7 @@ def import_log(
 
 @app.command(
     "plot",
-    help="Draw S(t), ES(t) and the speedups of run records, as PNG and SVG.",
+    help="Plot S(t), ES(t) and the speedups of run records, as PNG and SVG.",
     epilog="Example: graphnet plot runs-inductor runs-torchscript --out plots",
 )
 def plot(
@@ -357,7 +357,7 @@ def report(
     ],
     title: Annotated[str, typer.Option(help="Heading.")] = "Scores of tensor compilers",
     dataset: Annotated[
-        str, typer.Option(help="Dataset of the graphs to draw in a site: a name or a path.")
+        str, typer.Option(help="Dataset of the graphs that the site draws: a name or a path.")
     ] = "graphnet",
     pictures: Annotated[bool, typer.Option(help="Draw the graphs of a site's samples.")] = True,
     p: Penalty = None,

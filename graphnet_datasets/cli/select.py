@@ -46,21 +46,24 @@ def select_samples(
     predict: Annotated[
         Path | None,
         typer.Option(
-            help="Choose by run records: the samples whose S(t) is nearest to that of all samples."
+            help="Run records; choose the samples whose S(t) is nearest to that of all samples."
         ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the ids to this file, one per line. Default: print.")
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the ids with all figures as one JSON object.")
+        bool,
+        typer.Option(
+            "--json", help="Print the ids and their coverage or error as one JSON object."
+        ),
     ] = False,
     selection: SelectionOptions,
 ) -> None:
-    """Choose samples that cover most of a dataset, or that predict its scores.
+    """Choose samples that cover most of a dataset or predict its scores.
 
     The ids are written to `--out` or standard output, one per line, and their coverage or
-    prediction error to standard error. Commands accept such a file as `@FILE`: graphnet run
+    prediction error to standard error. Other commands accept the file as `@FILE`: graphnet run
     @ids.txt.
     """
     with new_output(out):
@@ -106,7 +109,7 @@ def _predicting(runs: Path, count: int, selection: SelectionOptions, names: list
         arms = {name: of_samples(arm, ids) for name, arm in arms.items()}
         if not any(arm.num_rows for arm in arms.values()):
             raise DatasetNotFoundError(
-                f"`{runs}` has no records of {', '.join(names)}. Name samples of the records, or "
-                "leave the names out."
+                f"`{runs}` has no records of {', '.join(names)}. Choose samples of the records, or "
+                "omit the names."
             )
     return predict(arms[""], count)

@@ -47,7 +47,7 @@ class SelectionOptions(OptionGroup):
         list[str] | None, typer.Option(help="A family's hash or its beginning.", metavar="HASH")
     ] = None
     found_by: Annotated[
-        list[str] | None, typer.Option(help="Parts that this method found: rules, inductor, …")
+        list[str] | None, typer.Option(help="Method that found the parts: rules, inductor, …")
     ] = None
     dtype: Annotated[
         list[str] | None, typer.Option(help="The dtype of most weights: float32, …")

@@ -18,7 +18,7 @@ app = typer.Typer()
 @app.command("submit", epilog="Example: graphnet submit mine.parquet ../graphs --summary pr.md")
 def submit(
     path: Content,
-    clone: Annotated[Path, typer.Argument(help="A clone of the repository with the dataset.")],
+    clone: Annotated[Path, typer.Argument(help="A Git clone of the repository with the dataset.")],
     folder: Annotated[str, typer.Option(help="The dataset's directory in the clone.")] = ".",
     config: Config = None,
     split: Split = None,

@@ -1,4 +1,4 @@
-"""`graphnet tc`: tensor comprehensions on the command line."""
+"""`graphnet tc`: checks, compiles and tunes tensor comprehensions."""
 
 from __future__ import annotations
 
@@ -258,7 +258,10 @@ def from_graph(
     ],
     dataset: Annotated[str, typer.Option(help="Dataset of the ids.")] = "graphnet",
     reasons: Annotated[
-        bool, typer.Option("--reasons", help="Also print why operators are left to eager.")
+        bool,
+        typer.Option(
+            "--reasons", help="Also print the reason for each operator that eager computes."
+        ),
     ] = False,
 ) -> None:
     """Print the definitions that the compiler `tc` makes of a graph."""
@@ -274,7 +277,7 @@ def from_graph(
     rows = select_rows(sample_id, dataset=dataset)
     if len(rows) != 1:
         raise DatasetNotFoundError(
-            f"`{sample_id}` selects {len(rows)} samples. Name one of them by its id."
+            f"`{sample_id}` selects {len(rows)} samples. Choose one by its id."
         )
     sample = Sample.from_row(rows[0])
     if sample.framework != "torch":
@@ -381,7 +384,7 @@ def _save(arrays: dict[str, Any], folder: Path) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep warnings of preconditions, which `infer` prints, off the terminal."""
+    """Suppress the warnings about preconditions, which `infer` prints itself."""
     from ..tensor_comprehensions import PreconditionWarning
 
     with warnings.catch_warnings():

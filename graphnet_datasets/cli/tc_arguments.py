@@ -36,7 +36,9 @@ def constants_of(arguments: list[str] | None) -> dict[str, int]:
     for name, text in pairs_of(arguments).items():
         values = _integers(name, text)
         if len(values) != 1:
-            raise KernelInputError(f"The constant `{name}` needs one integer, as in `{name}=2`.")
+            raise KernelInputError(
+                f"The constant `{name}` needs exactly one integer, as in `{name}=2`."
+            )
         constants[name] = values[0]
     return constants
 
@@ -70,7 +72,7 @@ def shapes_of(
 def random_arrays(
     definition: Definition, name: str, shapes: list[list[int]], constants: dict[str, int], seed: int
 ) -> dict[str, Any]:
-    """Return random arrays by the names of the inputs; integers are below every size."""
+    """Return random arrays by the names of the inputs; integers are below the smallest size."""
     import numpy as np
 
     generator = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ import typer
 from ..terminal import printable, printable_line
 
 WIDE = 10_000
-"""Columns where the output is not a terminal: nothing is folded for a program that reads it."""
+"""Width without a terminal: programs that read the output get unfolded lines."""
 GAP = "  "
 _LEAST_PROSE = 24
 """Terminal width below which prose is printed under its line instead of beside it."""
@@ -32,12 +32,12 @@ def echo(text: object = "", *, err: bool = False, colour: str | None = None) -> 
 
 
 def width() -> int:
-    """Return the columns that a table may take: those of the terminal, or any number in a pipe."""
+    """Return the width of the terminal in columns, or `WIDE` in a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table whose last column is prose; nothing of it is cut.
+    """Print a table whose last column is prose. Nothing is truncated.
 
     Prose is folded beside the other columns, and on a narrow terminal below them.
     """
@@ -59,6 +59,6 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
             folded = folded[1:]
         else:
             echo(line.rstrip())
-            folded = folded if number else []  # the head of the prose would say little below
+            folded = folded if number else []  # below the line, a heading is misplaced
         for row in folded:
             echo(f"{indent}{row}")

@@ -1,4 +1,4 @@
-"""`graphnet transform`: a dataset of samples that are made of samples."""
+"""`graphnet transform`: makes a dataset from the samples of another."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class TransformOptions(OptionGroup):
     ] = 1.0
     backward: Annotated[
         str | None,
-        typer.Option(help="Its gradients: a joint, forward or backward graph.", metavar="KIND"),
+        typer.Option(
+            help="The graph with its gradients: joint, forward or backward.", metavar="KIND"
+        ),
     ] = None
     of: Annotated[
         str, typer.Option(help="Gradients of auto, parameters or all (data inputs as well).")
@@ -66,20 +68,20 @@ class TransformOptions(OptionGroup):
         bool,
         typer.Option(
             "--emulate",
-            help="Check a cast graph in rounded float32 if the CPU lacks a kernel.",
+            help="Emulate the dtype by rounded float32 if the CPU lacks a kernel.",
         ),
     ] = False
     parts: Annotated[
         list[str] | None,
         typer.Option(
-            help="Its distinct parts: sole_op, fusible or typical (repeatable).", metavar="CONFIG"
+            help="The distinct parts of the graph: sole_op, fusible or typical (repeatable).",
+            metavar="CONFIG",
         ),
     ] = None
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="How the parts are found; for fusible: rules, inductor or inductor_cuda "
-            "(repeatable)."
+            help="Method that finds fusible parts: rules, inductor or inductor_cuda (repeatable)."
         ),
     ] = None
 
@@ -153,7 +155,7 @@ def transform(
     wanted: TransformOptions,
     selection: SelectionOptions,
 ) -> None:
-    """Make a dataset of samples that are made of samples.
+    """Derive new samples from samples, as a dataset.
 
     Each graph is transformed in its own process; the same command continues after an interruption.
     Equal parts are merged. Exits with 0 if no graph was refused, with 3 if some were (the report in

@@ -1,4 +1,4 @@
-"""`graphnet translate`: samples of torch as samples of paddle."""
+"""`graphnet translate`: translates samples of torch to paddle."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def translate(
     to: Annotated[str, typer.Option(help="The framework to translate to: paddle.")] = "paddle",
     is_checked: Annotated[
         bool,
-        typer.Option("--check", help="Run both and keep only samples that agree at --tolerance."),
+        typer.Option(
+            "--check",
+            help="Run both graphs and keep only samples whose outputs agree at --tolerance.",
+        ),
     ] = False,
     tolerance: Annotated[
         float, typer.Option(help="The t at which --check compares outputs.")

@@ -1,4 +1,4 @@
-"""`graphnet tasks` and `graphnet tune`: operators cut from graphs, and their schedules searched."""
+"""`graphnet tasks` and `graphnet tune`: cut operators out of graphs and search their schedules."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tasks(
     ] = None,
     selection: SelectionOptions,
 ) -> None:
-    """Cut the fused operators of graphs out as tasks to tune, each once with its sources.
+    """Cut fused operators out of graphs as tuning tasks without duplicates.
 
     Each graph is exported and lowered by TVM in its own process; the same command continues after
     an interruption. Exits with 0 if every graph has tasks, with 3 if some graphs lack tasks, and
@@ -76,7 +76,7 @@ def tune(
     ] = None,
     tuner: Annotated[
         list[str] | None,
-        typer.Option(help="random, ansor, gptune, bolt … With --replay repeatable."),
+        typer.Option(help="random, ansor, gptune, bolt … Repeatable with --replay."),
     ] = None,
     allocator: Annotated[
         str, typer.Option(help="round-robin, gradient or dynatune: how the trial budget is shared.")
@@ -128,11 +128,11 @@ def tune(
     ] = False,
     selection: SelectionOptions,
 ) -> None:
-    """Search for fast schedules of the operators of graphs, or compare tuners on records.
+    """Search for fast schedules of operators, or compare tuners on records.
 
-    The plan is printed first, then a line for each trial: the best so far, failures, time left.
-    Every candidate is built, checked and timed in a separate process within limits. The same
-    command continues after an interruption. `--replay` needs neither TVM nor a quiet machine.
+    Prints the plan, then a line for each trial: the best so far, failures, time left. Every
+    candidate is built, checked and timed in a separate process within limits. The same command
+    continues after an interruption. `--replay` needs neither TVM nor a quiet machine.
     """
     if replay is not None:
         _compare(replay, tuner, allocator, trials, seeds, option, report, as_json=as_json)

@@ -61,13 +61,13 @@ def validate(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per sample.")] = False,
     selection: SelectionOptions,
 ) -> None:
-    """Check that samples run, can be cut, stored, analysed and captured again.
+    """Check that samples run and can be cut, stored, analysed and captured again.
 
     With --out, the same command continues after an interruption. The exit status is 1 if any check
     failed.
     """
     if out is not None and out.exists():
-        raise DatasetExistsError(f"`{out}` exists. Choose another, or delete it.")
+        raise DatasetExistsError(f"`{out}` exists. Choose another path, or delete it.")
     from ..validation import CHECKS, Validator
 
     checks = tuple(only or CHECKS)
@@ -158,7 +158,7 @@ def _print(validations: Iterable[Validation]) -> None:
 def start_early(ctx: Any, words: Sequence[str]) -> None:
     """Start the processes of torch's checks before the command line is parsed, in `ctx.obj`.
 
-    Does nothing if the command may need other processes, or if the shell completes its words.
+    Does nothing if the command may need other processes, or during shell completion.
     """
     named = [word for word in words if not word.startswith("-")]
     chosen = ("--check", "--framework", "--help")

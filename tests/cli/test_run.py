@@ -157,7 +157,7 @@ def test_custom_operators_are_run_where_that_is_allowed(tmp_path: Path) -> None:
         (["cv", "--option", "x"], "Error: `x` is not a compiler option. "),
         (
             ["cv", "--compiler", "eager", "--compiler", "inductor", "--option", "x=1"],
-            "Error: `--option` sets an option of one compiler, but several are given. ",
+            "Error: `--option` sets an option of one compiler, but several compilers were given. ",
         ),
     ],
 )

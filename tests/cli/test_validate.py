@@ -72,7 +72,7 @@ def test_outcomes_are_written_with_the_graphs(tmp_path: Path) -> None:
     (kept,) = load_dataset(directory, split=None).values()
     assert kept["id"][:] == [VALID.id]
     again = CliRunner().invoke(app, [*command, str(out)])
-    assert again.stderr == f"Error: `{out}` exists. Choose another, or delete it.\n"
+    assert again.stderr == f"Error: `{out}` exists. Choose another path, or delete it.\n"
 
 
 def test_an_unknown_check_is_a_wrong_option(tmp_path: Path) -> None:
