@@ -144,8 +144,8 @@ def is_abandoned(place: Path) -> bool:
 def temporary_directory(prefix: str = "graphnet-") -> Iterator[Path]:
     """Yield a temporary directory that is removed after the block, even if this process is killed.
 
-    A shell waits for the end of a pipe, which closes with this process, and then removes the
-    directory: also after SIGTERM and SIGKILL.
+    A shell process waits until a pipe closes, which happens when this process ends for any reason,
+    and then removes the directory.
 
     >>> with temporary_directory() as place:
     ...     _ = (place / "a.txt").write_text("a")
@@ -160,7 +160,7 @@ def temporary_directory(prefix: str = "graphnet-") -> Iterator[Path]:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # out of reach of the terminal's Ctrl-C
+            start_new_session=True,  # not interrupted by Ctrl-C in the terminal
             env={"PATH": os.defpath},
         )
     except BaseException:
@@ -170,7 +170,7 @@ def temporary_directory(prefix: str = "graphnet-") -> Iterator[Path]:
         yield path
     finally:
         guard.communicate()
-        shutil.rmtree(path, ignore_errors=True)  # where there is no shell that could
+        shutil.rmtree(path, ignore_errors=True)  # if no shell is available
 
 
 @contextlib.contextmanager

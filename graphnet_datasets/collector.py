@@ -42,8 +42,8 @@ def collecting_seldom() -> Iterator[None]:
 def not_collecting() -> Iterator[None]:
     """Pause the collector during imports, which produce almost no garbage.
 
-    The new objects count as old afterwards. As young objects, they would all be examined at the
-    next allocation.
+    The new objects are moved to the oldest generation. Otherwise the next allocation would examine
+    all of them.
 
     >>> with not_collecting():
     ...     gc.get_threshold()[0]
@@ -72,5 +72,5 @@ def _change(*, seldom: int = 0, resting: int = 0) -> None:
         # Counting frozen objects is slow if there are many, as in a job of a fork server.
         if resting and is_much and not gc.get_freeze_count():
             gc.freeze()  # all objects, of any age, …
-            gc.unfreeze()  # … which makes them old without a look at one of them
+            gc.unfreeze()  # … which makes them old without examining them
         gc.set_threshold(*(map(max, _usual, SELDOM) if _num_seldom else _usual))

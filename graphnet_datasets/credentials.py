@@ -41,7 +41,7 @@ def hide_credentials(text: str) -> str:
 def hide_parts(text: str, url: str) -> str:
     """Replace the credentials of a URL by `***` wherever they occur in a string.
 
-    A file system may quote part of its URL, or build another address from it.
+    Messages of file systems may contain a part of their URL, or an address derived from it.
 
     >>> hide_parts("no repository tiger", "github://me:tiger@main/x")
     'no repository ***'

@@ -68,8 +68,8 @@ def check_decoded_size(num_bytes: int, name: object) -> None:
     limit = decoded_limit()
     if num_bytes > limit:
         raise DecodedSizeError(
-            f"`{name}` takes {num_bytes:,} bytes after decoding; at most {limit:,} are allowed "
-            f"for one file. If you trust it, set the environment variable `{VARIABLE}` higher."
+            f"`{name}` takes {num_bytes:,} bytes after decoding; at most {limit:,} are allowed for "
+            f"one file. If you trust it, increase the environment variable `{VARIABLE}`."
         )
 
 
@@ -118,7 +118,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 
 
 def load_json(text: str | bytes, name: object) -> Any:
-    """Return the value of a JSON text of limited size; `name` is for messages.
+    """Parse a JSON string of limited size; error messages refer to it as `name`.
 
     Raises:
         DecodedSizeError: The value may take more memory than the limit.
@@ -135,7 +135,7 @@ def load_json(text: str | bytes, name: object) -> Any:
 
 
 def read_json_lines(path: str | os.PathLike[str]) -> list[Any]:
-    """Return the values of a file with one JSON text a line, without the empty lines.
+    """Return the values of a JSON Lines file, ignoring empty lines.
 
     Raises:
         DecodedSizeError: The values may take more memory than the limit.
@@ -173,15 +173,15 @@ def check_parquet(
     *,
     is_remote: bool = False,
 ) -> None:
-    """Check that the decoded columns of a Parquet file fit within the limit.
+    """Check that the decoded columns of a Parquet file are within the limit.
 
     `source` is a path or an open file. The check uses the sizes declared in page headers, which
     Arrow allocates. Headers omit the size of strings in dictionaries, so such columns are decoded
     as indices and counted. For `is_remote` files, only the footer is read, which may be wrong.
 
     Raises:
-        DecodedSizeError: They do not fit, or the footer declares another number of values.
-        pyarrow.ArrowInvalid, OSError: The file is not Parquet, or cannot be read.
+        DecodedSizeError: The size exceeds the limit, or the footer declares another number of
+        values. pyarrow.ArrowInvalid, OSError: The file is not Parquet, or cannot be read.
     """
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as file:
@@ -242,13 +242,13 @@ def _chunk_sizes(file: BinaryIO, column: Any, num_rows: int, name: object) -> Ch
     """Return the sizes of a column chunk after comparing them with the footer.
 
     Raises:
-        DecodedSizeError: The pages hold another number of values, or fewer values than rows.
+        DecodedSizeError: The pages contain another number of values, or fewer values than rows.
         pyarrow.ArrowInvalid: The headers of the pages are damaged.
     """
     import pyarrow as pa
 
     start = column.data_page_offset
-    # A column without values has no data page, and 0 as the offset of one.
+    # A column without values has no data page; its offset is 0.
     if column.has_dictionary_page and 0 < column.dictionary_page_offset < (start or math.inf):
         start = column.dictionary_page_offset
     try:
@@ -261,8 +261,8 @@ def _chunk_sizes(file: BinaryIO, column: Any, num_rows: int, name: object) -> Ch
     if sizes.num_values != column.num_values or num_rows > sizes.num_values:
         raise DecodedSizeError(
             f"The footer of `{name}` declares {column.num_values:,} values in {num_rows:,} rows "
-            f"for the column `{column.path_in_schema}`, whose pages hold {sizes.num_values:,} "
-            "values. Leave the file out, or write it again with a library for Parquet."
+            f"for the column `{column.path_in_schema}`, whose pages contain {sizes.num_values:,} "
+            "values. Omit the file, or write it again with a Parquet library."
         )
     return sizes
 
@@ -309,12 +309,12 @@ def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Return the arrays of an `.npz` whose declared sizes fit into the limit.
+    """Return the arrays of an `.npz` file of limited decoded size.
 
     Raises:
         DecodedSizeError: the arrays take more than the limit.
         OSError, ValueError, EOFError, zipfile.BadZipFile: it is not an `.npz`, an array holds
-            objects, or an array's header does not account for its bytes.
+            objects, or an array's header does not match its size.
     """
     arrays = {}
     with zipfile.ZipFile(path) as archive:
@@ -328,7 +328,7 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _read_array(file: IO[bytes], name: object, file_bytes: int) -> np.ndarray:
-    """Return the array in a file of `file_bytes` bytes, whose header must account for them.
+    """Return the array in a file, whose header must match the size `file_bytes`.
 
     Raises:
         ValueError, EOFError: The header is damaged or wrong, or declares objects.

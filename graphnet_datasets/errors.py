@@ -286,13 +286,13 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def raises_only(
     error: type[GraphNetError], *, passes: Callable[[Exception], bool] | None = None
 ) -> Callable[[_Function], _Function]:
-    """Return a decorator of public functions, which turns every other exception into `error`.
+    """Return a decorator that converts unexpected exceptions of a public function to `error`.
 
-    Untrusted data reaches code of frameworks and of Python in unforeseen ways. A caller of a public
-    function on such data catches `GraphNetError` and continues with the next row. Running out of
-    memory becomes a `MemoryLimitError`, an error of the file system a `DiskError`; the original
-    exception is the cause. Exceptions for which `passes` returns true, those of the caller's own
-    code, are not converted.
+    Malformed data may raise any exception in a framework or in Python. With this decorator, callers
+    need to catch only `GraphNetError` to continue with the next row. `MemoryError` becomes
+    `MemoryLimitError`, and `OSError` becomes `DiskError`; the original exception is the cause.
+    Exceptions for which `passes` returns true, such as those of the caller's own code, are not
+    converted.
 
     >>> @raises_only(SampleError)
     ... def first(sample):
@@ -345,6 +345,6 @@ def _own(cause: Exception, name: str, error: type[GraphNetError]) -> Exception:
     if isinstance(cause, OSError) and cause.errno is not None:
         return DiskError(f"{problem} Check that the path can be read and written.")
     return error(
-        f"{problem} The data may be malformed: leave it out, or report the traceback if it comes "
-        "from a real model."
+        f"{problem} The data may be malformed. Omit it, or report the traceback if it comes from a "
+        "real model."
     )

@@ -1,4 +1,4 @@
-"""`extract` and `extract_export`: from a live model to samples, in memory or on disk."""
+"""`extract` and `extract_export`: capture live models as samples, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .schema import sample_to_row
 from .storage.table import check_file, read_table, to_arrow, write_arrow
 
 _MAX_PIECES = 9999
-"""The largest number of a piece for which the length of its id is checked."""
+"""The largest piece number that is considered when the length of ids is checked."""
 
 
 @raises_only(CaptureError)
@@ -42,24 +42,24 @@ def extract(
 
     The decorator takes a module, a class of modules, or a function of tensors. A decorated module
     is an instance of the module's class that shares all attributes with the module; methods that
-    call `forward` capture too. Of a decorated class every instance is captured. After the first
+    call `forward` capture too. A decorated class captures each of its instances. After the first
     call `samples` holds one `Sample` if the module is traced as a whole, and several, linked by
     `provenance.parent_id`, if the graph breaks. The samples are run on the tensors of the call, and
-    the outputs compared with those of the module.
+    their outputs are compared with those of the module.
 
     `name` becomes the id of the samples: `name/subgraph_0`, … if there are several, and `name-2`,
     `name-3`, … for the second and third module that the same decorator captures. With
-    `dynamic=True` the sizes of the data inputs become symbols; `torch._dynamo.mark_dynamic` marks
+    `dynamic=True` the sizes of the data inputs become symbols; use `torch._dynamo.mark_dynamic` for
     single dimensions instead.
 
     `out` is a Parquet file if it ends in `.parquet`, and a directory in GraphNet's format
     otherwise. It receives the samples of all modules that the decorator captures. Other samples in
     a Parquet file are kept; samples of the same name are replaced.
 
-    The first call runs twice: once for its outputs, and once to be traced, from the restored state
-    of the module, its arguments and the random generators. Afterwards all of them are as after one
-    call. `warm_up=False` also restores the caches that the module filled, which usually breaks
-    graphs; the default traces with them.
+    The first call runs twice: once for its outputs, and once for tracing, after the state of the
+    module, its arguments and the random generators has been restored. Afterwards their state is as
+    after one call. By default the trace uses the caches that the module filled; `warm_up=False`
+    restores these as well, which usually breaks graphs.
 
     Layers of paddle are captured through `paddle.jit.to_static`, always as one graph; with
     `dynamic=True` the first dimension of the data inputs, the batch, becomes a symbol.
@@ -70,9 +70,9 @@ def extract(
 
     Raises:
         SampleError: `name` or `task` is not allowed.
-        CaptureError: (at the first call) the module cannot be traced, calls an operator that is
-            not in the table, runs a part outside of the captured graphs, or computes something else
-            than the samples; or `out` cannot be written.
+        CaptureError: (at the first call) the module cannot be traced, calls an operator that is not
+            in the table, runs code outside of the captured graphs, or its outputs differ from those
+            of the samples; or `out` cannot be written.
 
     >>> import torch
     >>> module = extract(name="example/linear")(torch.nn.Linear(3, 2))
@@ -118,13 +118,13 @@ def extract_export(
 ) -> Sample:
     """Capture one call of `module` through `torch.export`, in ATen operators.
 
-    `dynamic_shapes` is `torch.export.export`'s: it names the dimensions that become symbols. The
-    rest is as in `extract`, except that there is always exactly one graph, and that the module, the
-    arguments and the random generators are left as they were before.
+    `dynamic_shapes` is passed to `torch.export.export`; it names the dimensions that become
+    symbols. Other parameters are those of `extract`. The result is always one graph, and the state
+    of the module, the arguments and the random generators does not change.
 
     Raises:
         CaptureError: the module cannot be exported, calls an operator that is not in the table, or
-            computes something else than the sample.
+            its outputs differ from those of the sample.
 
     >>> import torch
     >>> sample = extract_export(torch.nn.ReLU(), (torch.ones(3),), name="example/relu")
@@ -151,7 +151,7 @@ def extract_export(
 
 
 def without_weights(*, is_measured: bool = False) -> Any:
-    """Return a context in which modules are built with parameters that take no memory.
+    """Return a context in which modules are built without memory for their parameters.
 
     Buffers keep their values, and each parameter records the distribution of its initialiser, so
     that `extract` can capture models of any size. With `is_measured`, initialisers draw their
@@ -171,7 +171,7 @@ def without_weights(*, is_measured: bool = False) -> Any:
 def _framework_of(target: Any) -> str:
     """Return the name of the framework that a module, a class of modules or a tensor belongs to.
 
-    For another object it is the name of the first framework, whose `extract` refuses the object.
+    For other objects, return the first framework, whose `extract` raises the error.
     """
     classes = target.__mro__ if isinstance(target, type) else type(target).__mro__
     roots = {cls.__module__.partition(".")[0] for cls in classes}
@@ -185,7 +185,7 @@ def _extract_of(framework: str) -> Any:
 
 
 def _decorate_function(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Return a function that captures its first call; its arguments show the framework."""
+    """Return a function that captures its first call, in the framework of its arguments."""
     provenance = options["provenance"]
     if not provenance.model_name:
         provenance = dataclasses.replace(provenance, model_name=function.__name__)
@@ -225,7 +225,7 @@ def _framework_of_arguments(arguments: Any) -> str:
 
 
 def _torch_captures() -> tuple[Any, Any]:
-    """Return the modules of the captures that torch alone has, or say that it is not installed."""
+    """Return torch's modules for export and fake weights, or raise an error without torch."""
     contract.module("torch", "extract", "Capturing a torch model")
     from .frameworks.torch.capture import export, initialisers
 
@@ -243,7 +243,7 @@ class _Record:
         self._lock = threading.Lock()
 
     def check(self) -> None:
-        """Raise the errors that a file or another kind of file in the place of `out` causes."""
+        """Raise `CaptureError` if the existing file at `out` cannot receive samples."""
         path = self._path
         if path is None:
             return
@@ -257,7 +257,7 @@ class _Record:
             )
 
     def name(self, samples: list[Sample]) -> list[Sample]:
-        """Return the samples of one module under ids that no earlier module has."""
+        """Rename the samples of one module so that their ids differ from earlier modules' ids."""
         with self._lock:
             number = len(self._names) + 1
             name = self._name if number == 1 else f"{self._name}-{number}"

@@ -8,10 +8,10 @@ from .decoding import load_json
 
 
 def parse_json(text: str | bytes, default: Any = None) -> Any:
-    """Return the value of a JSON text, or `default` where Python's reader refuses the text.
+    """Parse a JSON string, or return `default` if Python's parser rejects it.
 
-    It refuses strings that are not JSON, numbers of more than 4,300 digits, a thousand nested
-    arrays, and strings whose value may exceed the limit of `decoding`.
+    Rejected are invalid JSON, numbers of more than 4,300 digits, a thousand nested arrays, and
+    strings whose value may exceed the limit of `decoding`.
 
     >>> parse_json('{"mode": "max"}'), parse_json("[" * 100_000), parse_json("9" * 5_000, {})
     ({'mode': 'max'}, None, {})

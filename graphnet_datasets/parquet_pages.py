@@ -1,8 +1,9 @@
 """Headers of the pages of a Parquet file, read without decoding the pages.
 
-The footer of a Parquet file repeats sizes and counts of its pages. A reader allocates the sizes in
-the headers of the pages, so these decide about a limit. Headers are structs in the compact protocol
-of Thrift (https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift).
+The footer of a Parquet file repeats sizes and counts of its pages. Readers allocate memory by the
+sizes in page headers, so limits must be checked on these. Headers are structs in the compact
+protocol of Thrift
+(https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift).
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _read_header(file: BinaryIO, start: int, end: int) -> tuple[dict[int, object
             return reader.struct(0), reader.position
         except IndexError:
             if num_bytes >= min(end - start, MAX_HEADER_BYTES):
-                raise ValueError("The header of a page is cut off.") from None
+                raise ValueError("The header of a page is truncated.") from None
             num_bytes *= 8
 
 

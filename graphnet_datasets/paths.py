@@ -19,7 +19,7 @@ from typing import BinaryIO
 from .errors import UnsafePathError
 
 MAX_PART_BYTES = 200
-"""Of the 255 bytes that file systems allow; the rest is for suffixes of temporary names."""
+"""Maximum length of a part; file systems allow 255 bytes, and temporary names have suffixes."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
@@ -27,9 +27,9 @@ _NUM_HASH_DIGITS = 16
 
 
 def check_name(name: str, where: str) -> str:
-    """Return a relative path with `/` between its parts, after checking that it stays below.
+    """Return a name as a relative path with `/`, after checking that it does not leave its root.
 
-    `where` says who gave the name, for the message.
+    `where` is the origin of the name in error messages.
 
     Raises:
         UnsafePathError: it is absolute, empty, or has a part `..` or `.`, a backslash or a control
@@ -50,17 +50,18 @@ def check_name(name: str, where: str) -> str:
             or _CONTROL.search(text)
         ):
             raise UnsafePathError(
-                f"`{where}` gives the name {name[:200]!r}, which is not a path below it. Nothing "
-                "is read from or written to such a place; do not trust who wrote the name."
+                f"`{where}` contains the name {name[:200]!r}, which is not a path below it. The "
+                "name may be an attack, so nothing was read or written there. Remove it, or do not "
+                "use this data."
             )
     return name
 
 
 def place_inside(root: Path, name: str, where: str) -> Path:
-    """Return `root / name` after checking that it lies inside `root`, links followed.
+    """Return `root / name` after checking that it is inside `root`, following links.
 
     Raises:
-        UnsafePathError: the name leads outside, as it stands or through a link on the disk.
+        UnsafePathError: the name leads outside, directly or through a link on the disk.
 
     >>> place_inside(Path("/data"), "cv/train-0000.parquet", "the listing").as_posix()
     '/data/cv/train-0000.parquet'
@@ -70,19 +71,19 @@ def place_inside(root: Path, name: str, where: str) -> Path:
     real_place = os.path.realpath(place)
     if os.path.commonpath([real_root, real_place]) != real_root or real_place == real_root:
         raise UnsafePathError(
-            f"`{where}` gives the name {name[:200]!r}, which a link leads from `{root}` to "
+            f"`{where}` contains the name {name[:200]!r}, but a link in `{root}` redirects it to "
             f"`{real_place}`. Remove the link, or choose another directory."
         )
     return place
 
 
 def check_links(root: Path, name: str) -> None:
-    """Raise unless every existing part of `root / name` is a directory or a regular file.
+    """Check that every existing part of `root / name` is a directory or a regular file.
 
     Links of `root` itself are not looked at: the caller chose it.
 
     Raises:
-        UnsafePathError: a part is a symbolic link, broken or not, a pipe, a socket or a device.
+        UnsafePathError: a part is a symbolic link, a pipe, a socket or a device.
     """
     place = root
     for part in PurePosixPath(name).parts:
@@ -96,10 +97,9 @@ def check_links(root: Path, name: str) -> None:
 
 
 def check_target(root: Path, path: Path) -> None:
-    """Raise if links lead from a path below `root` to a place outside of `root`.
-
-    Links of `root` itself are not looked at: the caller chose it. The blobs beside a snapshot in
-    the cache of the Hub count as inside.
+    """Check that no links lead from a path below `root` to a place outside of `root`. Links in
+    `root` itself are allowed, because the caller chose it. The blobs beside a snapshot in the cache
+    of the Hub count as inside.
 
     Raises:
         UnsafePathError: the path leads outside.
@@ -112,16 +112,17 @@ def check_target(root: Path, path: Path) -> None:
         if is_snapshot and real_path.is_relative_to(folder.parent.parent / "blobs"):
             return
     raise UnsafePathError(
-        f"`{path}` is a link to `{real_path}`, outside of `{root}`. Links in somebody else's "
-        "folder may lead to your own files: replace the link by a copy, or remove it."
+        f"`{path}` is a link to `{real_path}`, outside of `{root}`. Links in downloaded folders "
+        "may lead to your own files. Replace the link by a copy, or remove it."
     )
 
 
 @contextlib.contextmanager
 def open_folder(root: Path, name: str = ".", *, is_made: bool = False) -> Iterator[int]:
-    """Open the directory `root / name` and yield its descriptor; no link below `root` is followed.
+    """Open the directory `root / name` without following links below `root`, and yield its
+    descriptor.
 
-    With `is_made` missing directories are made.
+    With `is_made`, create missing directories.
 
     Raises:
         UnsafePathError: a part of `name` is a symbolic link.
@@ -148,7 +149,7 @@ def open_folder(root: Path, name: str = ".", *, is_made: bool = False) -> Iterat
 
 @contextlib.contextmanager
 def open_file(root: Path, name: str) -> Iterator[BinaryIO]:
-    """Open the regular file `root / name` for reading; no link below `root` is followed.
+    """Open the regular file `root / name` for reading without following links below `root`.
 
     Raises:
         UnsafePathError: a part of `name` is a symbolic link, or the file is not a regular one.
@@ -176,11 +177,11 @@ def _link_error(place: Path, mode: int) -> UnsafePathError:
 
 
 def folder_name(name: str, taken_parts: frozenset[str] = frozenset()) -> str:
-    """Return a path of one or more parts that any file system takes, from a sample's id.
+    """Convert a sample's id to a path that is valid on any file system.
 
-    An id whose parts are short is its own name. A longer part keeps its beginning and gets a hash
-    of the whole, so that two of them stay two; a part that is one of `taken_parts`, which are names
-    of files, gets `_`.
+    Ids with short parts do not change. A longer part is truncated and extended by a hash of the
+    whole id, so that paths stay unique. A part in `taken_parts`, which are names of files, gets the
+    suffix `_`.
 
     >>> folder_name("timm/resnet18"), folder_name("a/model.py", frozenset({"model.py"}))
     ('timm/resnet18', 'a/model.py_')

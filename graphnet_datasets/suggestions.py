@@ -8,11 +8,11 @@ from collections.abc import Iterable
 MAX_SUGGESTIONS = 3
 _LEAST_LIKENESS = 0.6
 _BEST_BY = 0.1
-"""Names whose similarity is lower than the best one by more than this are not suggested."""
+"""Maximum difference to the highest similarity for a name to be suggested."""
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return ` Did you mean …?` with the names most like one that does not exist, or "".
+    """Return ` Did you mean …?` with the most similar names, or "" if no name is similar.
 
     Case is ignored, and the last part of a path matches the whole path.
 

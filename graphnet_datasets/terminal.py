@@ -15,7 +15,7 @@ _CONTROLS = re.compile(
     "\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
-    "\u2028\u2029\ud800-\udfff]"  # other line ends, and halves of pairs, which cannot be encoded
+    "\u2028\u2029\ud800-\udfff]"  # other line ends, and surrogates, which cannot be encoded
 )
 
 

@@ -26,10 +26,9 @@ _logger = logging.getLogger("graphnet_datasets")
 
 
 def set_verbosity(level: str) -> None:
-    """Log from `level` on: `debug`, `info`, `warning`, `error` or `critical`.
+    """Set the logging level of this library: `debug`, `info`, `warning`, `error` or `critical`.
 
-    The environment variable `GRAPHNET_DATASETS_VERBOSITY` sets the same when the command line
-    starts.
+    For the command line, set the environment variable `GRAPHNET_DATASETS_VERBOSITY`.
 
     Raises:
         ValueError: there is no such level.
@@ -50,9 +49,9 @@ def get_verbosity() -> str:
 
 
 def log_to_stderr() -> None:
-    """Print the library's log to standard error, at the level that the environment asks for.
+    """Print the library's log to standard error, at the level of the environment variable.
 
-    For programs; a library's user configures `logging` as for any other library.
+    This is for programs. Users of the library configure `logging` themselves.
     """
     if not _logger.handlers:
         handler = logging.StreamHandler()
@@ -76,9 +75,9 @@ class _PrintableFormatter(logging.Formatter):
 
 
 def import_progress_bars() -> None:
-    """Import the bars of `datasets` without a word of tqdm's about how they are drawn.
+    """Import the progress bars of `datasets` without tqdm's warning in notebooks.
 
-    In a notebook without `ipywidgets` they are text, and tqdm warns of that when it is imported.
+    Without `ipywidgets`, tqdm warns on import that bars in notebooks are text.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="IProgress not found")

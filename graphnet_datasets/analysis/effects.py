@@ -24,7 +24,7 @@ NO_COMPUTATION = frozenset(
         "torch._functorch.predispatch.lazy_load_decompositions",
     }
 )
-"""Calls that tracers record although they compute nothing and change no later computation."""
+"""Calls in traces that compute nothing and do not affect later operators."""
 
 _SHARING = OperatorNames("shares")
 
@@ -33,7 +33,7 @@ _SHARING_ALL = OperatorNames("shares_all")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Effects:
-    """For each operator, the positions of the earlier operators whose effects it sees.
+    """The earlier operators whose effects each operator sees.
 
     `seen[i]` lists them for operator `i`: writes to the memory of its arguments in argument order,
     then the previous random operator if it is random, then the previous state operator.

@@ -1,7 +1,8 @@
 """Distinguish intentional non-finite outputs from failures.
 
 A mask of infinities that a graph writes itself may reach its outputs. Any other NaN or infinity
-means that the graph computes nothing useful on these inputs, and any compiler output would pass.
+means that the graph computes nothing useful on these inputs, so that any output of a compiler would
+pass.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ def family(sample: Sample) -> str:
 
 @raises_only(SampleError)
 def all_hashes(sample: Sample) -> dict[str, str]:
-    """Return `family`, `structure_hash` and `signature_hash` at little more than the cost of one.
+    """Return `family`, `structure_hash` and `signature_hash` for little more than the cost of one
+    hash.
 
     >>> from graphnet_datasets.sample import Op, Value
     >>> inputs = (Input("input", Value("float32", (2,))),)

@@ -42,7 +42,7 @@ def is_random(sample: Sample) -> bool:
 
 @raises_only(SampleError)
 def random_outputs(sample: Sample) -> tuple[bool, ...]:
-    """Return whether each flat output depends on a random draw.
+    """Return, for each flat output, whether it depends on a random draw.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> noise = Op("torch.rand_like", (Ref(0),))
@@ -58,7 +58,7 @@ def random_outputs(sample: Sample) -> tuple[bool, ...]:
 
 
 def _reached_values(sample: Sample) -> list[bool]:
-    """Return whether the elements of each value depend on a draw after the graph has run."""
+    """Return, for each value, whether its elements depend on a draw after the graph has run."""
     num_inputs = len(sample.inputs)
     kinds = effect_kinds(sample)
     reached = [False] * (num_inputs + sample.num_ops)

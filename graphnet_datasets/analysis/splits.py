@@ -23,7 +23,8 @@ def split_of(family: str) -> str:
 
 
 def split_of_row(row: Mapping[str, Any]) -> str:
-    """Return the split of a row of the `graphs` table: its own, else from its group or family.
+    """Return the recorded split of a row of the `graphs` table, else the split of its group or
+    family.
 
     >>> split_of_row({"family": "0", "split": "test"})
     'test'

@@ -194,7 +194,8 @@ _FUNCTIONS = {
         (r"[A-Z]", "node-classification"),
     ),
 }
-"""By source: a pattern for the beginning of a name, and the subtask; the first match decides.
+"""For each source, patterns for the beginning of a name and their subtasks. The first match
+decides.
 
 None marks names with a purpose outside `SUBTASKS`.
 """

@@ -98,7 +98,8 @@ def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
 
 def _has_softmax_between_products(sample: Sample, names: list[str]) -> bool:
     num_inputs = len(sample.inputs)
-    # Values derived from a matrix product, with their distance in operators; then from a softmax.
+    # The distance in operators of values derived from a matrix product, and of values derived from
+    # a softmax.
     after_product: dict[int, int] = {}
     after_softmax: dict[int, int] = {}
     for position, (op, name) in enumerate(zip(sample.ops, names, strict=True)):

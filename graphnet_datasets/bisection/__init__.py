@@ -1,4 +1,4 @@
-"""Reduce a graph on which a compiler fails to the few operators responsible."""
+"""Bisection of failing graphs to the few operators responsible."""
 
 from .bisecting import bisect
 from .failures import Failure, Verdict

@@ -1,4 +1,4 @@
-"""`bisect`: reduces a graph on which a compiler fails to the few operators responsible."""
+"""`bisect`: reduces a failing graph to the few operators responsible."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from .shrinking import drop_elements, shrink_sizes
 from .trials import Budget, BudgetSpentError, Piece, Progress, TrialRunner, Trials
 
 NAME = "minimal"
-"""The end of the id of every tried part and of the result; inputs are drawn by id."""
+"""Suffix of the ids of tried parts and of the result. Inputs are drawn by id."""
 TIMEOUTS_S = {"load": 120.0, "baseline": 120.0, "compile": 300.0, "run": 60.0}
-"""Shorter than in a timed run, because each trial that hangs takes the whole timeout."""
+"""Timeouts of trials, shorter than in a timed run because each hanging trial takes the whole
+timeout."""
 TIMING = TimingSettings(budget_s=1.0, min_pairs=10, max_pairs=200, precision=0.03, warmup_s=0.05)
-"""Precise enough to decide whether a part is slower than a bound."""
+"""Settings that suffice to decide whether a part is slower than a bound."""
 DEFAULT_T = -3.0
 
 
@@ -48,7 +49,7 @@ def bisect(
     runner: TrialRunner | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Bisection:
-    """Find the smallest part of a graph on which a compiler fails as on the whole.
+    """Reduce a failing graph to the smallest subgraph that fails in the same way.
 
     Each trial runs a part under eager and under the compiler in its own process, on the values that
     the part receives in the whole graph. The search first finds the smallest failing convex set of
@@ -65,7 +66,7 @@ def bisect(
         slower_than: Search for a speedup below this bound instead.
         device: `cpu`, `cuda` or `cuda:1`.
         settings: How samples run; seed, threads, limits and `phase_timeouts_s` apply.
-        budget: The time or number of trials after which the search stops with the best result.
+        budget: Time or number of trials after which the search stops with its best result.
         shrinks_sizes: Whether to reduce the input sizes as well.
         runner: Runs the trials of several bisections in sequence. It stays open, and its device and
             settings apply. None creates a runner.
@@ -102,8 +103,7 @@ def bisect(
         is_minimal = search.run()
         if search.failure is None:
             raise BisectionError(
-                f"The budget was spent before `{compiler}` had been tried on `{sample.id}`. Give "
-                "it more."
+                f"The budget ran out before `{compiler}` was tried on `{sample.id}`. Increase it."
             )
         return Bisection(
             whole=sample,

@@ -1,8 +1,7 @@
 """Convex sets of the operators of a graph, and smaller convex sets within them.
 
 A set is convex if no path between two of its operators leaves the set, so that it can be cut out.
-Each set is stored as the bits of one integer, so a union over thousands of operators takes a few
-instructions.
+Each set is stored as the bits of one integer, so that unions are fast.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class ConvexSets:
     def close(self, ops: Iterable[int]) -> frozenset[int]:
         """Return the smallest set around these operators that can be cut out.
 
-        It includes operators on paths between them, and operators that cannot be separated from
-        them (`Cutter`).
+        It includes operators on paths between them, and operators that `Cutter` cannot separate
+        from them.
         """
         bits = _bits(ops)
         while True:
@@ -66,7 +65,8 @@ class ConvexSets:
         stretches = [_bits(ordered[start : start + step]) for start in range(0, len(ordered), step)]
         seen = {all_bits}
         candidates = [] if pieces == len(ordered) and pieces > 2 else list(stretches)
-        for stretch in reversed(stretches):  # the end is the least likely to be needed
+        # Operators at the end are the least likely to be needed.
+        for stretch in reversed(stretches):
             after = before = 0
             for position in _positions(stretch):
                 after |= self._after[position]

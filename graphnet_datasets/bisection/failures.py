@@ -1,4 +1,4 @@
-"""The outcome of a trial, and the comparison of two failures."""
+"""Outcomes of trials, and the comparison of two failures."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _WORD = re.compile(r"[A-Za-z_]{3,}")
 LEAST_SHARED = 0.5
 """Minimum share of common words for two error messages to be considered equal."""
 LEAST_LOSS = 0.25
-"""Share of the whole graph's lost time that a part must lose to be considered too slow. Otherwise
-the overhead of calling compiled code would make any single operator too slow.
+"""Minimum share of the whole graph's lost time that a slow part must lose. Without it, the overhead
+of calling compiled code would make any single operator too slow.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The facts that one trial showed.
+    """The outcome of one trial.
 
     `min_t` is the smallest t at which all outputs pass, `lost_ms` is how much longer a compiled
     call takes than an eager call, and `signal` is the signal that ended the process. `random_test`
@@ -122,8 +122,9 @@ class Failure:
         An error must match in phase, class and half of the words in the message's first line. A
         crash must match in phase and signal; a hang or lack of memory in phase; a mismatch in kind
         (number, shape or dtype). Wrong outputs must fail at the same t; if the whole is wrong, NaN
-        and infinities also match, but not the reverse. A slow part must have its whole interval
-        below the same bound and lose a quarter of the time that the whole loses.
+        and infinities also match, but not the reverse. The whole speedup interval of a slow part
+        must be below the same bound, and the part must lose at least a quarter of the time that the
+        whole graph loses.
 
         >>> first = Verdict(ending="crash", phase="run", signal=11)
         >>> failure = Failure("crash", first, t=-3)

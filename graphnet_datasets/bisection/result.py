@@ -82,7 +82,7 @@ class Bisection:
         write_graph(self.sample, place / PICTURE_FILE)
         if elements:
             write_bytes(place / ELEMENTS_FILE, elements)
-        else:  # left by an earlier, larger part
+        else:  # remove the file of an earlier, larger part
             (place / ELEMENTS_FILE).unlink(missing_ok=True)
         write_text(place / TEST_FILE, text)
         summary = {

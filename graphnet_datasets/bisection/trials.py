@@ -141,7 +141,7 @@ class TrialRunner(SampleRunner):
             message = (outcome.error or {}).get("message", "")
             raise BisectionError(
                 f"`{sample.id}` does not run under eager ({outcome.ending}): {message} Choose a "
-                "graph that runs; a compiler cannot be wrong on another."
+                "graph that runs under eager."
             )
         stored: dict[int, Stored] = {}
         for name, described in outcome.merged().items():
@@ -185,7 +185,7 @@ class TrialRunner(SampleRunner):
 
 
 def _draw_plan(sample: Sample) -> DrawPlan | None:
-    """Return how a random sample is drawn for comparison; None if its outputs are not random."""
+    """Return the plan for drawing a random sample's outputs; None if its outputs are not random."""
     if not is_random(sample):
         return None
     costs = measure_costs(sample)
@@ -241,7 +241,7 @@ def _judge(
             default={},
         )
     if why_open := settled.take(rows, random.places):
-        for place in settled.open_outputs:  # not a failure: the order of ties is unspecified
+        for place in settled.open_outputs:  # the order of ties is unspecified
             rows[place]["min_t"] = -math.inf
     finite = [not nan + infinite for nan, infinite in count_not_finite(expected)]
     figures = ("speedup", "speedup_low", "speedup_high", "lost_ms")
@@ -327,7 +327,7 @@ class Trials:
 
     @property
     def values(self) -> dict[int, Stored]:
-        """The stored tensors of the whole graph under eager, as far as space allowed.
+        """The tensors of the whole graph under eager that were stored within the space limit.
 
         Raises:
             BisectionError: The graph fails under eager.

@@ -17,7 +17,7 @@ from .options import Option, check_options
 
 
 class Compiler(abc.ABC):
-    """A way to make a module faster. Each run has its own instance.
+    """Base class of compilers. Each run has its own instance.
 
     A subclass sets the class attributes and implements `compile`, often in about twenty lines.
 
@@ -36,7 +36,7 @@ class Compiler(abc.ABC):
     package: ClassVar[str] = "torch"
     """The distribution that determines the compiler's version."""
     module: ClassVar[str] = ""
-    """The module to look for if it is not named after the package."""
+    """The module to import if it is not named after the package."""
     extra: ClassVar[str] = "torch"
     """The extra of this library that installs the package, or "" if there is no such extra."""
     option_table: ClassVar[Mapping[str, Option]] = {}

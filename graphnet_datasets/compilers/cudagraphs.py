@@ -12,7 +12,8 @@ from .dynamo import DynamoCompiler
 
 
 class CudaGraphs(DynamoCompiler):
-    """Record kernels into a CUDA graph and replay it. On a CPU nothing is recorded: a control."""
+    """Record kernels into a CUDA graph and replay it. On a CPU nothing is recorded, so it serves as
+    a control."""
 
     name = "cudagraphs"
 

@@ -51,13 +51,14 @@ def export_flat(
         program = torch.export.export(flat, arguments, dynamic_shapes=shapes, strict=False)
     if flat.written and not writes:
         raise CompilerError(
-            f"The graph writes to `{flat.written[0]}`, which belongs to its caller; `{compiler}` "
-            "has no way to express that."
+            f"The graph writes to its input or buffer `{flat.written[0]}`, which `{compiler}` does "
+            "not support. Choose another compiler for this graph."
         )
     if flat.symbols:
         raise CompilerError(
-            f"The graph returns the number `{flat.symbols[0]}`, which data or sizes decide; the "
-            f"program that `{compiler}` gets returns tensors only."
+            f"The graph returns the number `{flat.symbols[0]}`, which depends on data or sizes, "
+            f"but programs of `{compiler}` return only tensors. Choose another compiler for this "
+            "graph."
         )
     flat.fixed_inputs |= dict(zip(flat.tensor_names, _fixed_sizes(program), strict=True))
     spell_out_sums(program.graph_module)

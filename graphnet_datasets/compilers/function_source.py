@@ -27,7 +27,7 @@ def compiler_of_object(factory: Any, *, is_replacement: bool = False) -> str:
     or class.
 
     The source is written to a file in the user's cache, together with the imports, plain constants
-    and functions of the same notebook or script that it uses. Another process runs that file and
+    and functions of the same notebook or script that it uses. The worker process runs that file and
     receives nothing else from this process. Equal sources share a file.
 
     Raises:
@@ -68,8 +68,8 @@ def compiler_of_object(factory: Any, *, is_replacement: bool = False) -> str:
             write_text(path, text)
     except OSError as error:
         raise CompilerError(
-            f"The source of the {kind} `{name}` cannot be stored: {error}. Set XDG_CACHE_HOME to "
-            "a directory that can be written."
+            f"The source of the {kind} `{name}` cannot be stored: {error}. Set XDG_CACHE_HOME to a "
+            "writable directory."
         ) from error
     return f"{path.resolve()}:{name}"
 

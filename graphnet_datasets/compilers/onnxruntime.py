@@ -162,8 +162,8 @@ def _providers(device: torch.device, available: list[str]) -> list[str]:
     if "CUDAExecutionProvider" not in available:
         # The session would silently fall back to the CPU and only log it.
         raise CompilerUnavailableError(
-            "The compiler `onnxruntime` cannot run here: the package installed has no CUDA "
-            "execution provider (`onnxruntime-gpu` has)."
+            "The compiler `onnxruntime` cannot run here: the installed package has no CUDA "
+            "execution provider. Install `onnxruntime-gpu`."
         )
     return ["CUDAExecutionProvider", "CPUExecutionProvider"]
 

@@ -122,7 +122,7 @@ def find_entry(name: str, framework: str = "torch") -> Entry:
     if entry is None:
         if name.endswith(".py"):
             raise UnknownCompilerError(
-                f"`{name}` is a file. Name the compiler in it too, as in `{name}:MyCompiler`."
+                f"`{name}` is a file. Append the name of the compiler, as in `{name}:MyCompiler`."
             )
         names = sorted({item.name for item in list_entries() if item.framework == framework})
         raise UnknownCompilerError(

@@ -38,11 +38,10 @@ def is_replacement(reference: str) -> bool:
 
 
 def find_candidate_name(path: Path) -> str:
-    """Return the name of the function or class that a file offers, without running the file.
+    """Return the name of a file's candidate function or class without running the file.
 
-    Considered are the functions and classes at the top level whose names do not begin with an
-    underscore. Functions with a `jit` decorator are kernels that others launch. If several remain,
-    one of `USUAL_NAMES` is chosen.
+    Candidates are the public functions and classes at the top level, except functions with a `jit`
+    decorator, which are kernels. If there are several, one of `USUAL_NAMES` is chosen.
 
     Raises:
         CandidateError: The file cannot be read, or the number of remaining names is not one.
@@ -82,15 +81,14 @@ def find_candidate_name(path: Path) -> str:
     listed = f" It defines {', '.join(f'`{name}`' for name in names)}." if names else ""
     raise CandidateError(
         f"`{path}` must define exactly one public function or class, or one of them named "
-        f"`{USUAL_NAMES[0]}`.{listed} Name the candidate as `{path.name}:NAME`."
+        f"`{USUAL_NAMES[0]}`.{listed} Select the candidate as `{path.name}:NAME`."
     )
 
 
 def make_replacement(reference: str, compiler_framework: str) -> type[Compiler]:
     """Return a compiler that replaces each graph by the candidate with this reference.
 
-    The candidate's file is imported when the compiler's caches are set up, at the start of the
-    compile phase.
+    The candidate's file is imported at the start of the compile phase.
     """
 
     class Replacement(Compiler):

@@ -1,8 +1,8 @@
 """Hashes of a compiler's source: its file and the neighbouring files that it imports.
 
-During development a compiler changes while its name and version stay the same, and results of the
-old code must not be taken for results of the new code. Import statements are read, not executed, so
-that the hash depends only on the files. Other packages are identified by their versions.
+During development a compiler changes without a new name or version, so its source tells results of
+the old code from results of the new code. Import statements are read, not executed, so that the
+hash depends only on the files. Other packages are identified by their versions.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ MAX_REASON = 500
 
 @dataclasses.dataclass(frozen=True)
 class Converted:
-    """The outcome for one sample: the path of its file, or the reason for its absence.
+    """The outcome for one sample: the path of its file, or the reason why it has no file.
 
     `min_t` is the smallest t at which the loaded file agrees with eager, and -99 if all elements
     are equal. It is None for random outputs and for formats without outputs.
@@ -51,7 +51,7 @@ class Converted:
 
     @property
     def detail(self) -> str:
-        """The path of the file, or the reason for its absence."""
+        """The path of the file, or the reason why there is no file."""
         return self.reason if self.path is None else str(self.path)
 
     def to_dict(self) -> dict[str, Any]:

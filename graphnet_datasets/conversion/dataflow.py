@@ -17,7 +17,7 @@ from ..sample import Sample, Value
 from ..sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg, iterate_refs
 
 OUTPUT = "output"
-"""The kind, target and name of the node of the outputs."""
+"""The kind, target and name of the output node."""
 
 
 def make_nodes(sample: Sample) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ class Workload:
         self.runtime: Runtime = make_runtime("torch", "cpu", torch.get_num_threads())
         self.module = materialize(sample, weights=weights, allow_unchecked_operators=True)
         self.inputs = make_inputs(sample, weights=weights)
-        # The graph may write to its weights, so that a copy of the module computes the outputs.
+        # A copy of the module computes the outputs, because the graph may write to its weights.
         self.expected = self.outputs_of(
             materialize(sample, weights=weights, allow_unchecked_operators=True)
         )
@@ -89,8 +89,8 @@ class Workload:
         )
         if t > WRONG_T:
             raise ConversionError(
-                f"The outputs of the converted graph differ from eager's: they pass from t = "
-                f"{t:.3g} on, and t = {WRONG_T:g} is required."
+                "The outputs of the converted graph differ from eager's: they agree from t = "
+                f"{t:.3g} on, but t = {WRONG_T:g} is required."
             )
         return t
 

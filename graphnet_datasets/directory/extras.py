@@ -1,7 +1,7 @@
-"""The file of data that have no place in GraphNet's own files.
+"""The file `graphnet_datasets.json`: data that GraphNet's own files cannot represent.
 
 Id, task, kind and provenance are stored completely, so that a directory can be moved and renamed.
-Other data are stored only if they cannot be read from GraphNet's own files.
+Other data are stored only if GraphNet's own files do not contain them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def print_extras(base: Sample, sample: Sample) -> str:
     """Return the contents of the file that turns `base`, read from other files, into `sample`.
 
     Raises:
-        SampleError: the other files would give other operators or another number of inputs.
+        SampleError: the other files describe different operators or another number of inputs.
     """
     extras: dict[str, Any] = {
         "version": VERSION,
@@ -119,7 +119,7 @@ def _errors_of(file: str) -> Iterator[None]:
         reason = f"{type(error).__name__}: {str(error).rstrip('.')[:300]}"
         raise SourceError(
             f"`{file}` does not match the other files of its directory ({reason}). Delete it to "
-            "read only the others, or write the directory again."
+            "read only the other files, or write the directory again."
         ) from error
 
 

@@ -35,7 +35,7 @@ _SUBGRAPH = re.compile(r"subgraph_(\d{1,6})\Z")
 _SAMPLES_FOLDER = re.compile(r"(\w+_)?samples\Z")
 _NOT_ID = re.compile(r"[^A-Za-z0-9_.+=@-]+")
 _IMPORTED = re.compile(r"^import (paddle)\b", re.MULTILINE)
-"""The framework detected in the source itself; all torch records name theirs."""
+"""Framework by import statement, for records without a framework (old Paddle samples)."""
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
@@ -135,8 +135,8 @@ def _read_file(folder: Path, name: str, required: bool) -> str:
         content = file.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:
         raise SourceError(
-            f"`{path}` has more than {MAX_FILE_BYTES} bytes, which no GraphNet file has. Leave the "
-            "sample out."
+            f"`{path}` has more than {MAX_FILE_BYTES} bytes, more than any GraphNet file. Omit the "
+            "sample."
         )
     try:
         return content.decode().replace("\r\n", "\n")
@@ -185,8 +185,8 @@ def read_texts(
     ).items():
         if name in metadata:
             raise SourceError(
-                f"`{where}/input_meta.py`, line {meta.line}: the tensor `{name[:80]}` is declared "
-                "in `weight_meta.py` too. Remove one of the two."
+                f"`{where}/input_meta.py`, line {meta.line}: the tensor `{name[:80]}` is also "
+                "declared in `weight_meta.py`. Remove one of the two declarations."
             )
         metadata[name] = meta
     declared = Declarations()

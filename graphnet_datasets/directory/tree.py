@@ -18,16 +18,16 @@ FILE_NAMES = frozenset((*reading.REQUIRED, *reading.OPTIONAL))
 """Names of a sample's files, which are not allowed for folders below a sample."""
 
 _OF_ONE_SAMPLE = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ})
-"""Errors of a file system that concern a single name; other errors affect all samples."""
+"""File system errors that concern a single name; other errors affect all samples."""
 
 
 class SampleTree:
     """A directory that stores each sample in the folder of its id.
 
     A sample may be nested in another (`a/part_0` in `a`), in any order of writing. If two samples
-    have the same id, the second is stored in `id-2`. A part of an id that is too long or the name
-    of a sample's file is changed (`paths.folder_name`). Samples keep their ids, which are stored in
-    the file beside GraphNet's own files.
+    have the same id, the second is stored in `id-2`. Parts of ids that are too long, or equal to
+    the name of a sample's file, are changed (`paths.folder_name`). Samples keep their ids, which
+    are stored in the file beside GraphNet's own files.
 
     >>> import tempfile
     >>> from graphnet_datasets.sample import Input, Value
@@ -66,7 +66,7 @@ class SampleTree:
 
     def _write(self, sample: Sample) -> Path:
         self.root.mkdir(parents=True, exist_ok=True)
-        # Written elsewhere first, because folders nested in the sample's must not be replaced.
+        # Write elsewhere first, because nested folders of other samples must not be replaced.
         with tempfile.TemporaryDirectory(prefix=".sample-", dir=self.root) as temporary:
             written = write_directory(sample, Path(temporary) / "sample")
             folder = next(place for place in self._places(sample.id) if self._is_free(place))

@@ -100,7 +100,7 @@ def _write_folder(sample: Sample, folder: Path, final: Path) -> None:
 
 def print_texts(sample: Sample, folder: Path) -> dict[str, str]:
     """Return the file contents of a sample to be stored in `folder`, by file name."""
-    module(sample.framework, "source")  # fails early if the sample could not be read back
+    module(sample.framework, "source")  # fails early for samples that could not be read back
     printer = module(sample.framework, "printer")
     names: tuple[str, ...] = printer.argument_names(sample, "source")
     text: str = printer.print_model(sample)

@@ -222,4 +222,6 @@ def test_the_command_line_from_reference_to_verdicts(tmp_path: Path) -> None:
 
     both = CliRunner().invoke(app, [*command, "--reference", str(old), "--out", str(new)])
     assert both.exit_code == 1
-    assert both.output.startswith("Error: `--reference` already names the directory of the records.")
+    assert both.output.startswith(
+        "Error: `--reference` already names the directory of the records."
+    )

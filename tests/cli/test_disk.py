@@ -128,7 +128,7 @@ def test_the_place_of_the_result_is_tried_before_the_work(
     result = CliRunner().invoke(app, words_of(verb, inputs, elsewhere))
     assert result.exit_code == 1, result.output
     assert result.stdout == ""
-    assert "is on a file system that cannot be written" in result.stderr
+    assert "is on a read-only file system" in result.stderr
 
 
 @contextlib.contextmanager
