@@ -40,7 +40,7 @@ def test_a_folder_of_code_is_the_user_s_alone(base: Path) -> None:
 def test_a_folder_that_others_may_write_is_refused(mode: int) -> None:
     path = private_directory("code")
     path.chmod(mode)
-    with pytest.raises(PermissionError, match=r"others may write.*chmod 700"):
+    with pytest.raises(PermissionError, match=r"other users can write.*chmod 700"):
         private_directory("code")
 
 

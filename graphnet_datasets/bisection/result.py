@@ -54,7 +54,7 @@ class Bisection:
     def __str__(self) -> str:
         num_ops = self.sample.num_ops
         operators = "1 operator" if num_ops == 1 else f"{num_ops} operators"
-        smallest = "" if self.is_minimal else " (the budget was spent; it may become smaller)"
+        smallest = "" if self.is_minimal else " (the budget ran out; it may become smaller)"
         lines = [
             f"{self.candidate.compiler} fails on {operators} of {self.whole.num_ops} of "
             f"{self.whole.id}{smallest}: {self.failure}",

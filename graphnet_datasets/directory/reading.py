@@ -21,10 +21,10 @@ from .constraints import Declarations, parse_constraints
 from .record import parse_record, provenance_of, task_of
 
 MAX_FILE_BYTES = 64 * 2**20
-"""The largest file among 3,477 upstream samples has 4 MB."""
+"""Limit of a file's size. The largest file among 3,477 upstream samples has 4 MB."""
 
 FAULT_SHAPE = "symbolic_shape_disagrees"
-"""A symbolic shape does not evaluate to the recorded shape at its symbols' example values."""
+"""Fault: a symbolic shape does not match the recorded shape at the symbols' example values."""
 
 REQUIRED = ("graph_net.json", "model.py", "weight_meta.py")
 OPTIONAL = (

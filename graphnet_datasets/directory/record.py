@@ -14,10 +14,10 @@ from ..sample import Provenance, Sample
 from ..sample.vocabulary import Framework, Task, framework_names, is_framework
 
 FAULT_MODEL_NAME = "model_name_disagrees_with_folder"
-"""The recorded model name does not match the folder name, so its licence may be wrong."""
+"""Fault: the recorded model name does not match the folder name, so its licence may be wrong."""
 
 FAULT_NO_MODEL_NAME = "model_name_not_found"
-"""The search for the model's name on the Hub failed and left a placeholder."""
+"""Fault: the search for the model's name on the Hub failed and left a placeholder."""
 
 _NO_NAME = "NO_VALID_MATCH_FOUND"
 _TASK_OF_TAG: Mapping[str, Task] = {

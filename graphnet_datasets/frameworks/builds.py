@@ -46,7 +46,7 @@ def find_build_problem(frameworks: Iterable[str], device: str) -> str:
 
 
 def check_device(device: str, frameworks: Iterable[str]) -> None:
-    """Raise an error for a name that is no device, or for a GPU without a build that can use it.
+    """Check that a name is a device, and that a framework build supports it.
 
     No framework is imported, so a missing GPU is not noticed.
 

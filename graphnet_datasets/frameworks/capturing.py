@@ -24,8 +24,8 @@ from ..sample import Sample
 Capture = Callable[
     [Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], tuple[Any, list[Sample]]
 ]
-"""Captures a call, from the module, the function to call and its arguments; returns outputs and
-samples."""
+"""A function that captures a call. It takes the module, the function to call and its arguments, and
+returns the outputs and the samples."""
 
 _CHILDREN = ("_modules", "_sub_layers")
 """The attributes in which torch and paddle store the submodules of a module."""

@@ -147,8 +147,8 @@ def framework_named(name: str) -> Framework:
     entry_point_value = framework_entry_points().get(name)
     if entry_point_value is None:
         raise UnknownFrameworkError(
-            f"There is no framework `{name}`. There are {', '.join(framework_names())}; a package "
-            f"adds one through the entry point group `{FRAMEWORK_GROUP}`."
+            f"There is no framework `{name}`. There are {', '.join(framework_names())}; packages "
+            f"add frameworks through the entry point group `{FRAMEWORK_GROUP}`."
         )
     package = entry_point_value.partition(":")[0]
     return Framework(name, package, package.partition(".")[0], (package.partition(".")[0],))
@@ -174,7 +174,7 @@ def module(name: str, part: str, purpose: str = "") -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name == f"{framework.package}.{part}":
             raise UnknownFrameworkError(
-                f"The framework `{name}` offers no `{part}` ({MODULES[part]})."
+                f"The framework `{name}` has no module `{part}` ({MODULES[part]})."
             ) from error
         if error.name == framework.imported_as:
             raise framework.missing(purpose or f"Running samples of {name}") from error

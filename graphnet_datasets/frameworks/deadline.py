@@ -22,7 +22,7 @@ class Deadline:
     ...     Deadline(0.0).check("Walking `example`")
     ... except TimeLimitError as error:
     ...     print(error)
-    Walking `example` takes longer than `time_limit_s` of 0 s. Raise it, or skip the sample.
+    Walking `example` takes longer than `time_limit_s` of 0 s. Increase it, or skip the sample.
     """
 
     def __init__(self, limit_s: float | None = None) -> None:
@@ -42,7 +42,7 @@ class Deadline:
         """
         if time.monotonic() >= self._end:
             raise TimeLimitError(
-                f"{phase} takes longer than `time_limit_s` of {self.limit_s:g} s. Raise it, or "
+                f"{phase} takes longer than `time_limit_s` of {self.limit_s:g} s. Increase it, or "
                 "skip the sample."
             )
 

@@ -108,7 +108,7 @@ def differentiate(
         raise GradientError(
             f"`{sample.id}` is a graph of {sample.framework}, for which gradients are not "
             "supported.",
-            reason=f"no gradients can be made of graphs of {sample.framework}",
+            reason=f"gradients of graphs of {sample.framework} are not supported",
         )
     gradients: Any = module(sample.framework, "gradients", "Computing gradients")
     return gradients.differentiate(
@@ -157,7 +157,8 @@ def differs(sample: Sample, output: Output, t: float) -> GradientError:
     return GradientError(
         f"The {output.describe(sample)} of `{sample.id}` equals that of eager autograd only at t "
         f"= {t:g}; {LARGEST_T:g} is required.",
-        reason=f"an output or gradient equals eager autograd's at a t above {LARGEST_T:g} only",
+        reason="an output or gradient equals that of eager autograd only at a t above "
+        f"{LARGEST_T:g}",
     )
 
 

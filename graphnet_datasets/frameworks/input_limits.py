@@ -14,7 +14,7 @@ from ..sample.vocabulary import ITEM_SIZE_BYTES
 from .choices import is_weight
 
 _WORKING_FACTOR = 2
-"""An input is drawn and then copied into its layout, so that its elements exist twice. This
+"""Copies of an input's elements in memory: an input is drawn and then copied into its layout. This
 includes elements that a stride maps to the same address, except along expanded leading axes
 (`drawn_shape`)."""
 
@@ -67,9 +67,9 @@ def check_inputs(
     needed = total + (_WORKING_FACTOR - 1) * largest
     if needed > limit:
         raise MemoryLimitError(
-            f"Making the inputs of `{sample.id}` takes {needed / 1e9:,.3f} GB, of which `{name}` "
-            f"takes {largest / 1e9:,.3f} GB while it is made; the limit is {limit / 1e9:,.3f} GB. "
-            "Raise `memory_limit_bytes`, or skip the sample."
+            f"Generating the inputs of `{sample.id}` takes {needed / 1e9:,.3f} GB, of which "
+            f"`{name}` takes {largest / 1e9:,.3f} GB while it is generated; the limit is "
+            f"{limit / 1e9:,.3f} GB. Raise `memory_limit_bytes`, or skip the sample."
         )
     return needed
 

@@ -287,5 +287,5 @@ def rebuild(structure: Any, leaves: list[Any]) -> Any:
 
 def _list_of(value: Any, kind: type) -> list[Any]:
     if not isinstance(value, list) or not all(type(item) is kind for item in value):
-        raise IsolatedCallError("The worker process sent an answer of an unknown form.")
+        raise IsolatedCallError("The worker process sent an answer in an unknown format.")
     return value

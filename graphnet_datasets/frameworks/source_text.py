@@ -10,11 +10,11 @@ import ast
 from ..errors import SourceError
 
 MAX_SOURCE_CHARACTERS = 8 * 2**20
-"""The largest source among 2,495 upstream samples has 3 million characters."""
+"""Limit of characters. The largest source among 2,495 upstream samples has 3 million."""
 
 MAX_SOURCE_TOKENS = 400_000
-"""Counts line ends and punctuation, for each of which `ast` needs up to a kilobyte. The largest
-of 142 upstream sources has 48,000."""
+"""Limit of line ends and punctuation marks, for each of which `ast` needs up to a kilobyte. The
+largest of 142 upstream sources has 48,000."""
 
 _SIGNS = ",;()[]{}=.+-*/%<>&|^~@:\"'\\#!"
 
@@ -38,7 +38,7 @@ def parse_text(text: str, file: str) -> ast.Module:
         num_tokens = text.count("\n") + sum(map(text.count, _SIGNS))
     if num_tokens > MAX_SOURCE_TOKENS:
         raise SourceError(
-            f"`{file}` has {num_tokens} line ends and signs of punctuation; at most "
+            f"`{file}` has {num_tokens} line ends and punctuation marks; at most "
             f"{MAX_SOURCE_TOKENS} are accepted."
         )
     try:
@@ -52,7 +52,7 @@ def parse_text(text: str, file: str) -> ast.Module:
 
 def too_deep(file: str) -> SourceError:
     """Return the error for source that is nested too deeply to parse or to traverse."""
-    return source_error(file, 1, "the text is not Python, or nests too deeply")
+    return source_error(file, 1, "the text is not Python, or is nested too deeply")
 
 
 def source_error(file: str, line: int, problem: str) -> SourceError:

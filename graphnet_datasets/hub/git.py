@@ -15,7 +15,7 @@ from ..errors import PushError, UnsafePathError
 from ..terminal import printable_line
 
 _WITHOUT_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-"""Neither hooks nor a monitor of the repository run: its author may be a stranger."""
+"""Options that disable hooks and file system monitors, which an untrusted repository may define."""
 
 _HARMLESS = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode"
@@ -48,7 +48,7 @@ class Clone:
     """The work tree of a Git repository.
 
     Hooks of the repository never run, and a repository whose own configuration names programs is
-    refused, since strangers may have packed its Git directory.
+    refused, since its Git directory may come from an untrusted archive.
 
     Raises:
         PushError: Git is not installed, or the path is not a work tree.

@@ -152,7 +152,7 @@ def fresh_tables(
     if table is GRAPHS:
         other_configs = [name for name, entry in CONFIGS.items() if entry.table is not GRAPHS]
         raise SchemaError(
-            f"`{config}` is not a config of other rows than graphs. Choose one of "
+            f"`{config}` is not a config of rows other than graphs. Choose one of "
             f"{', '.join(other_configs)}, or push graphs with `push_samples`."
         )
     _check_name("split", split)

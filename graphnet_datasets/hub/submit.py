@@ -34,7 +34,7 @@ README = "README.md"
 class Submission:
     """The result of a submission: its files, and the text for a pull request.
 
-    Without a commit, `branch` and `commit` equal None.
+    Without a commit, `branch` and `commit` are None.
     """
 
     num_added: int
@@ -63,7 +63,7 @@ def submit_samples(
     Samples that the dataset has already or that fail a check are skipped, as in `push_samples`.
     Each affected config and split gets one new file, named after its content, so that parallel
     submissions can be merged in any order. The README changes only if a config or split is new.
-    Nothing is sent anywhere: push the branch, and open a pull request with the summary. `branch`
+    Nothing is uploaded: push the branch, and open a pull request with the summary. `branch`
     defaults to a name derived from the content. Without `is_committed` the files are written but
     not committed.
 

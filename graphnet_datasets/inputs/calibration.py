@@ -32,8 +32,7 @@ LOWEST, HIGHEST = 3e-3, 8.0
 """Accepted range of the root mean square of a product."""
 
 HELD_UP = 1 / 64
-"""If the data contribute a smaller share of a product than this, the contribution itself must
-reach `LOWEST`."""
+"""If data contribute a smaller share of a product, the contribution itself must reach `LOWEST`."""
 
 RAISED, LOWERED = 3e-2, 1.0
 """Targets for products that are too small or too large. The target for small products is below

@@ -59,7 +59,7 @@ def redraw(key: int, stored: npt.NDArray, role: InputRole) -> npt.NDArray:
     else:
         low = role.low
         if role.kind == "number" and low == role.high and not role.borders:
-            low = min(low, (low + 1) // 2)  # a lone number such as a time step: from half of it
+            low = min(low, (low + 1) // 2)  # a single number, such as a time step: from half of it
         drawn = uniform(key, stored.size, low, role.high).reshape(stored.shape)
     return _keep_sides(key, stored, drawn, role).astype(stored.dtype)
 

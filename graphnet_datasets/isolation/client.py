@@ -41,14 +41,14 @@ _LAUNCHER = str(Path(launch.__file__).resolve())
 class ForkServer:
     """A process that imports the modules that jobs need and forks a new process for each job.
 
-    `module` has a function `work` for the jobs and optionally `prepare` (see `server.main`); its
-    name comes from code, never from data. The server starts with the first job and restarts
-    after it is lost. Within `keep_servers`, a kept server started in the same way is reused. The
-    server's environment is that of this process without tokens and passwords, updated with
-    `environment`. Jobs are confined unless `is_confined` is false (see `confinement`);
-    `missing_layers` lists the layers that the kernel lacks. `has_unix_sockets` allows jobs to
-    create named Unix sockets. `origin` is a server of the same module with the same environment,
-    which runs no jobs: this server then starts as a fork of it, without imports of its own.
+    `module` has a function `work` for the jobs and optionally `prepare` (see `server.main`). Its
+    name must not come from data. The server starts with the first job and restarts after it is
+    lost. Within `keep_servers`, a kept server started in the same way is reused. The server's
+    environment is that of this process without tokens and passwords, updated with `environment`.
+    Jobs are confined unless `is_confined` is false (see `confinement`); `missing_layers` lists the
+    layers that the kernel lacks. `has_unix_sockets` allows jobs to create named Unix sockets.
+    `origin` is a server of the same module with the same environment, which runs no jobs: this
+    server then starts as a fork of it, without imports of its own.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class ForkServer:
                 ours.settimeout(self._start_timeout_s)
                 message = ours.recv(MAX_CONTROL_BYTES)
                 ours.settimeout(None)
-        except BaseException:  # includes Ctrl-C: nothing would wait for it any more
+        except BaseException:  # includes Ctrl-C: nothing else would stop the server
             self.close()
             raise
         if b"ready" not in message:

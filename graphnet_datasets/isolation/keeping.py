@@ -18,9 +18,9 @@ def keep_servers(most: int = 4, *, ignoring: Collection[str] = ()) -> Iterator[N
     seconds, and forks every job from it. Within this context, up to `most` such processes remain
     when their call is over. A later call reuses a process that it would start in the same way: with
     the same module, environment, import path and processors. Each job still runs in a new fork. A
-    kept process takes some hundred megabytes. It ends with the context, with this process, or when
-    more than `most` are idle; the process that has been idle longest ends first. Of nested
-    contexts, the innermost applies; `most=0` keeps no processes.
+    kept process takes a few hundred megabytes. It ends with the context, with this process, or when
+    more than `most` processes are idle; the process that has been idle longest ends first. Of
+    nested contexts, the innermost applies; `most=0` keeps no processes.
 
     Args:
         most: Maximum number of idle processes.
@@ -36,7 +36,7 @@ def keep_servers(most: int = 4, *, ignoring: Collection[str] = ()) -> Iterator[N
     ...         is_valid = validate(sample, checks=["runnable"]).is_valid
     """
     if most < 0:
-        raise ValueError(f"`most` is {most}, but a number of processes is 0 or more.")
+        raise ValueError(f"`most` is {most}, but it must be 0 or more.")
     keeper = _Keeper(most, frozenset(ignoring))
     _keepers.append(keeper)
     try:

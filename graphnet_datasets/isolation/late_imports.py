@@ -1,8 +1,8 @@
-"""Imports that a fork server makes itself after one of its jobs needed them.
+"""Imports of a fork server that are delayed until one of its jobs needs them.
 
-A module that takes a second to import would cost every forked job that second, or the server the
-same second for nothing. The server cannot know which jobs will come, so it waits for the first job
-that imports the module.
+If a module takes a second to import, importing it in every job costs a second per job, and
+importing it in the server costs a second even if no job uses it. So the server imports the module
+after the first job that did.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Finished:
 
     @classmethod
     def returned(cls, job: PoolJob, result: bytes) -> Finished:
-        """Return the success of a job that a `Worker` did without a process for it."""
+        """Return the outcome of a job that succeeded without a process of its own."""
         return cls(job, Outcome(Ending.FINISHED, "", [], None, 0, "", 0, 0.0, {}, 0, 0), result)
 
     @property
@@ -199,7 +199,7 @@ class LocalPool:
         while not self._is_closed.is_set():
             with contextlib.suppress(queue.Empty):
                 return done.get(timeout=_POLL_S)
-        raise RunError("The pool of workers is closed. Make another one for more jobs.")
+        raise RunError("The pool of workers is closed. Create another pool for more jobs.")
 
 
 def run_in(server: ForkServer, work: Work, job: PoolJob) -> Finished:

@@ -73,7 +73,7 @@ class RayPool:
         self._num_workers = min(num_cpus, num_workers or num_cpus)
         if self._num_workers < 1:
             self.close()
-            raise RunError("The Ray cluster offers no processor. Add a node to it.")
+            raise RunError("The Ray cluster has no processors. Add a node to it.")
 
     def run(self, jobs: Iterable[PoolJob]) -> Iterator[Finished]:
         """Yield each job when it ends; the workers remain for a later run."""
@@ -104,8 +104,8 @@ class RayPool:
             ready, _ = ray.wait([*busy, *starting], num_returns=1, timeout=START_TIMEOUT_S)
             if not ready and not busy:
                 raise RunError(
-                    f"No processor of the Ray cluster was free within {START_TIMEOUT_S:g} s. See "
-                    "`ray status` for what holds them; the same command goes on."
+                    f"No processor of the Ray cluster was free within {START_TIMEOUT_S:g} s. `ray "
+                    "status` lists the tasks that use them. Repeat the command to continue."
                 )
             for answer in ready:
                 if answer in starting:

@@ -84,7 +84,7 @@ def main(module: str) -> NoReturn:
     if os.environ.get(CONFINED_VARIABLE):
         software_rules()  # before the first fork, so that all jobs share them
     late = LateImports(seldom or ())
-    while True:  # once for each server that this process becomes by forking
+    while True:  # repeats in each server that is forked from this one
         connection = _serve(connection, worker.work, late)
 
 

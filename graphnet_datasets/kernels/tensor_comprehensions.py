@@ -33,8 +33,8 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
     if not compiler.compiled_groups:
         reason = compiler.warnings[0] if compiler.warnings else "none of its operators is covered"
         raise TransformError(
-            f"`tc` generates nothing for `{sample.id}`: {reason}.",
-            reason="no operator of it is covered by `tc`",
+            f"`tc` generates no kernel for `{sample.id}`: {reason}.",
+            reason="`tc` covers none of its operators",
         )
     kernels = []
     for group, group_kernel in compiler.compiled_groups:

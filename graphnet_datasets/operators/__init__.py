@@ -1,4 +1,4 @@
-"""One entry per operator, from which the library derives all of its tables.
+"""Entries of operators, from which the library derives all of its tables.
 
 An operator is declared once, in a file of `families/`, as `names: facts`. A fact is a word of
 `vocabulary.FACTS`, or `fact=value`. `fact_` holds for the in-place form of the operator, `fact*`

@@ -14,7 +14,7 @@ _FORMS = {"*": ("", "_"), "_": ("_",)}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OperatorEntry:
-    """All that the library knows about one operator, under all of its names.
+    """The facts about one operator, under all of its names.
 
     `facts` maps a fact, as written in the family's file, to its value ("" without a value).
     """
@@ -63,7 +63,7 @@ def entries() -> Mapping[str, OperatorEntry]:
 
 
 class OperatorNames(Set[str]):
-    """The names of the operators with a fact; the families are read when they are first needed.
+    """The names of the operators with a fact, loaded on first use.
 
     >>> "relu" in OperatorNames("checked"), "embedding_dense_backward" in OperatorNames("checked")
     (True, False)
@@ -91,7 +91,7 @@ class OperatorNames(Set[str]):
 
 
 class OperatorValues(Mapping[str, str]):
-    """The values of a fact by the names of operators, read when they are first needed.
+    """The values of a fact by the names of operators, loaded on first use.
 
     >>> OperatorValues("kind")["gelu"]
     'pointwise'
@@ -116,7 +116,8 @@ class OperatorValues(Mapping[str, str]):
 
 @functools.cache
 def _tables() -> Mapping[str, Mapping[str, str]]:
-    """Return for each fact its values by name; names with a namespace where a fact has places."""
+    """Return the values of each fact by operator name, with namespaces for facts that depend on
+    them."""
     tables: dict[str, dict[str, str]] = {fact: {} for fact in FACTS}
     for _, names, facts in _declarations():
         for fact in facts:
@@ -141,8 +142,8 @@ def _parsed(fact: str) -> tuple[str, str, list[tuple[str, str]]]:
 
 
 def _declarations() -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each declaration of the families: its family, its names and its facts."""
-    from .families import FAMILIES  # only when a table is needed: most imports need none
+    """Yield the family, the names and the facts of each declaration."""
+    from .families import FAMILIES  # imported late, because most programs need no table
 
     for family in FAMILIES:
         name = family.__name__.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""The facts that an entry may state about an operator, and the namespaces of its names."""
+"""The facts that an entry may contain, and the namespaces of operator names."""
 
 from __future__ import annotations
 
@@ -130,4 +130,4 @@ FACTS: Mapping[str, str] = {
     "paddle_any_axis": "A tensor without axes has the axes 0 and -1.",
     "paddle_alike": "The first two operands have one shape.",
 }
-"""Facts by name. A fact names an operator's property, its value in `fact=value`, if any."""
+"""Facts by name, with the meaning of a fact and of its value in `fact=value`, if it has one."""

@@ -34,7 +34,9 @@ def plot_coverage(covered: Mapping[str, Sequence[int]], num_ops: int) -> Figure:
     [60.0, 90.0, 95.0]
     """
     if num_ops < 1 or not all(covered.values()):
-        raise ScoreError("There is no part whose coverage could be drawn. Choose another dataset.")
+        raise ScoreError(
+            "The dataset has no parts whose coverage could be drawn. Choose another dataset."
+        )
     with settings():
         figure = import_figure()(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
         axes = figure.subplots()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROW_INCHES = 0.17
 """Height of one box."""
 MIN_FOR_BOX = 5
-"""Below this number of graphs, each is drawn as a point, because quartiles would mislead."""
+"""Fewer graphs are drawn as points, because quartiles would mislead."""
 WHISKERS = (5, 95)
 """Percentiles at the ends of the whiskers."""
 
@@ -29,8 +29,8 @@ def plot_distributions(quantities: Mapping[str, Values]) -> Figure:
     """Return a picture with one panel for each quantity, and in it a box for each task and dataset.
 
     A box spans the quartiles, its line is the median, and the whiskers are the 5th and the 95th
-    percentile; of fewer than five graphs each is a point. The axes are logarithmic, so numbers that
-    are not above zero are left out.
+    percentile. Fewer than five graphs are drawn as points. The axes are logarithmic, so numbers
+    that are not positive are omitted.
 
     Raises:
         ScoreError: `quantities` is empty.

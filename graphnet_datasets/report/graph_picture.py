@@ -40,7 +40,7 @@ _HEAD = 7.0
 _COLUMN_GAP, _LANE = 46.0, 5.0
 _FEWEST_ROWS = 8
 _MOST_BROKEN = 3
-"""Maximum number of edges between two columns; more cannot be followed."""
+"""Maximum number of edges between two columns, so that readers can follow them."""
 _WIDEST_RATIO = 1.5
 """Maximum ratio of height to width before a picture is split into more columns."""
 

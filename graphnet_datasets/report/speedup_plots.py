@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MIN_FOR_VIOLIN = 20
 """Below this number of samples, no density is drawn, only points."""
 MAX_POINTS = 300
-"""Maximum number of points beside a violin; of more samples, every k-th by speedup is drawn."""
+"""Maximum number of points beside a violin. Of more samples, every k-th by speedup is drawn."""
 MAX_BARS = 40
 """Maximum number of samples with a bar: half of them the slowest, half the fastest."""
 MAX_FAILED_ROWS = 15

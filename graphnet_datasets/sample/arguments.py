@@ -81,7 +81,7 @@ def iterate_refs(arg: Any) -> Iterator[int]:
 
 
 def iterate_leaves(outputs: Any) -> Iterator[Any]:
-    """Yield the leaves of nested outputs, left to right, without those that are None.
+    """Yield the leaves of nested outputs, left to right, omitting None.
 
     >>> list(iterate_leaves((Ref(0), ListArg((None, 2)), DictArg((("mask", Ref(1)),)))))
     [Ref(index=0), 2, Ref(index=1)]

@@ -43,7 +43,7 @@ DUPLICATES_SCHEMA = _schema(
         pa.field("catalog_line", pa.string(), nullable=False),
     ],
 )
-"""A row is a captured graph that is left out because it equals another graph in the dataset.
+"""A row is a captured graph that is not in the dataset because it equals a graph that is.
 
 `is_same_as` is the id of the other graph, `signature_hash` the signature of both.
 """

@@ -81,10 +81,10 @@ def unpack_decimals(column: Mapping[str, Any]) -> dict[int, bytes]:
         if type(column_values) is not list or any(
             type(item) is not int or item < 0 for item in column_values
         ):
-            raise SchemaError(f"`decimal_elements.{name}` is not a list of whole numbers")
+            raise SchemaError(f"`decimal_elements.{name}` is not a list of integers")
     assert numbers is not None and lengths is not None  # noqa: S101 - checked to be lists above
     if len(numbers) != len(lengths) or len(set(numbers)) != len(numbers):
-        raise SchemaError("`decimal_elements` does not name each input once, with a length")
+        raise SchemaError("`decimal_elements` must have distinct inputs, each with a length")
     if type(places) is not int or not 0 <= places <= MAX_PLACES:
         raise SchemaError(
             f"`decimal_elements.places` is {str(places)[:20]}, not from 0 to {MAX_PLACES}"
@@ -92,7 +92,7 @@ def unpack_decimals(column: Mapping[str, Any]) -> dict[int, bytes]:
     size = sum(lengths)
     for name, plane in zip(_BYTES, planes, strict=True):
         if type(plane) is not bytes or len(plane) != size:
-            raise SchemaError(f"`decimal_elements.{name}` does not hold {size} bytes")
+            raise SchemaError(f"`decimal_elements.{name}` does not have {size} bytes")
     codes = np.empty((size, 4), np.uint8)
     for place, plane in enumerate(planes):
         codes[:, place] = np.frombuffer(plane or b"", np.uint8)

@@ -112,13 +112,13 @@ def _get_list(row: Mapping[str, Any], name: str, kind: type[T]) -> list[T]:
     """Return a list whose items all have type `kind`."""
     items = _get(row, name, list)
     if items and set(map(type, items)) != {kind}:
-        raise SchemaError(f"`{name}` holds something other than {_NAMES[kind]}")
+        raise SchemaError(f"`{name}` contains values other than {_NAMES[kind]}")
     return items
 
 
 def _wrong_type(row: Mapping[str, Any], name: str, kind: type) -> SchemaError:
     if name not in row:
-        return SchemaError(f"there is no column `{name}`, which every sample needs")
+        return SchemaError(f"the required column `{name}` is missing")
     actual = type(row[name])
     expected = _NAMES.get(kind, f"a {kind.__name__}")
     problem = f"`{name}` is of type `{actual.__name__}` where {expected} is expected"
@@ -150,12 +150,14 @@ def _inputs_from_row(row: Mapping[str, Any]) -> tuple[Input, ...]:
     if decimals is not None:
         for index, data in unpack_decimals(decimals).items():
             if index >= len(inputs):
-                raise SchemaError(f"`decimal_elements` names the input {index}, which is not there")
+                raise SchemaError(
+                    f"`decimal_elements` refers to the input {index}, which does not exist"
+                )
             argument = inputs[index]
             if argument.data is not None or argument.value.dtype != "float32":
                 raise SchemaError(
-                    f"`decimal_elements` holds elements of the input {index}, which has others or "
-                    "is not of float32"
+                    f"`decimal_elements` contains elements of the input {index}, which also has "
+                    "elements in `inputs` or is not float32"
                 )
             inputs[index] = dataclasses.replace(argument, data=data)
     if row.get("repeated_elements") is not None:
@@ -167,7 +169,7 @@ def _inputs_from_row(row: Mapping[str, Any]) -> tuple[Input, ...]:
         for index, statistics in _decode_list(row, "calibrated_inputs", _calibrated_from_row):
             if not 0 <= index < len(inputs):
                 raise SchemaError(
-                    f"`calibrated_inputs` names the input {index}, which is not there"
+                    f"`calibrated_inputs` refers to the input {index}, which does not exist"
                 )
             argument = inputs[index]
             inputs[index] = make_input(
@@ -311,7 +313,7 @@ def _outputs_from_row(row: dict[str, Any]) -> Arg:
     except StopIteration:
         raise SchemaError("`outputs` has more holes than operands") from None
     if len(arguments) != 1 or next(operands, None) is not None:
-        raise SchemaError("`outputs` does not have one structure with all its operands")
+        raise SchemaError("`outputs` has more operands than holes")
     return arguments[0]
 
 

@@ -165,7 +165,7 @@ DERIVED_COLUMNS = BUILD_COLUMNS + GROUP_COLUMNS + ANALYSIS_COLUMNS + VALIDATION_
 
 GRAPHS_SCHEMA = pa.schema(
     [
-        # shown first by viewers: which graph it is, of which kind and size
+        # shown first by viewers: identity, kind and size
         ("id", pa.string()),
         ("task", pa.string()),
         ("subtask", pa.string()),

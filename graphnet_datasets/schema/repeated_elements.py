@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..errors import SchemaError
 
 MIN_BYTES = 256
-"""Smaller elements are stored directly, where readers of the table expect them."""
+"""Elements of fewer bytes are stored directly, so that readers find them in `inputs`."""
 
 REPEAT_FIELDS = [("input", pa.int32()), ("first", pa.int32())]
 """The number of an input, and the number of an earlier input with the same elements."""
@@ -63,20 +63,22 @@ def unpack_repeats(
         pair: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
         number, first = pair.get("input"), pair.get("first")
         if type(number) is not int or type(first) is not int:
-            raise SchemaError(f"`repeated_elements[{position}]` is not two numbers of inputs")
+            raise SchemaError(f"`repeated_elements[{position}]` is not a pair of inputs")
         if not 0 <= first < number < len(elements):
             raise SchemaError(
-                f"`repeated_elements[{position}]` names the inputs {number} and {first}, of which "
-                f"the second is no earlier one of the {len(elements)} inputs"
+                f"`repeated_elements[{position}]` refers to the inputs {number} and {first}, but "
+                f"the second must precede the first and both must be below {len(elements)}"
             )
         data = elements[first]
         if data is None:
             raise SchemaError(
-                f"`repeated_elements[{position}]` names the input {first}, which holds no elements"
+                f"`repeated_elements[{position}]` refers to the input {first}, which has no stored "
+                "elements"
             )
         if elements[number] is not None or number in data_by_input:
             raise SchemaError(
-                f"`repeated_elements[{position}]` names the input {number}, which has others"
+                f"`repeated_elements[{position}]` refers to the input {number}, which has its own "
+                "elements"
             )
         data_by_input[number] = data
     return list(data_by_input.items())

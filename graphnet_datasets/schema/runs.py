@@ -29,7 +29,7 @@ class Status(enum.StrEnum):
     """The sample itself cannot be created or run under eager; never the compiler's fault."""
     HARNESS_FAILED = "harness_failed"
     """The worker was lost twice before the baseline had run, or the harness of an imported log
-    discarded its own times: nothing is known about the sample."""
+    discarded its own times. The record says nothing about the sample."""
 
 
 class Reason(enum.StrEnum):

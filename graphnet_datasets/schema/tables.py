@@ -46,8 +46,8 @@ ALL = "all"
 """The default config: all graphs of configs with `is_in_all`."""
 
 EXCLUDED = "excluded"
-"""The config of graphs of all tasks that failed a check. `all` leaves it out, so that nobody gets
-them unintentionally, here or with plain `datasets`."""
+"""The config of graphs of all tasks that failed a check. `all` leaves it out, so that they are only
+loaded by name, here and with plain `datasets`."""
 
 TRUNCATED = "truncated"
 """The config of graphs of all tasks with fewer layers than their published models. `all` leaves it
@@ -86,8 +86,8 @@ class Table:
         unknown = sorted(named - set(self.schema.names))
         if unknown:
             raise ValueError(
-                f"The table `{self.name}` names a column `{unknown[0]}` it lacks. Use columns of "
-                "its schema."
+                f"The table `{self.name}` refers to the column `{unknown[0]}`, which is not in its "
+                "schema. Use columns of the schema."
             )
         if not {self.key, self.label, "schema_version", *self.counted_by} <= set(self.scalars):
             raise ValueError(

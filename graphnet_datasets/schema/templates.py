@@ -187,7 +187,10 @@ def _decode(tree: Any, depth: int) -> Any:
         return tree
     # One level more than in a sample, because an object may represent a leaf.
     if depth > MAX_NESTING:
-        raise SchemaError(f"An argument template nests deeper than {MAX_NESTING} levels.")
+        raise SchemaError(
+            f"An argument template is nested more than {MAX_NESTING} levels deep. "
+            "Write the row again."
+        )
     if kind is list:
         return ListArg(tuple(_decode(item, depth + 1) for item in tree))
     if not tree:
@@ -210,7 +213,10 @@ def _decode(tree: Any, depth: int) -> Any:
                 return complex(real, imaginary)
         if tag == "ellipsis" and body is True:
             return ...
-    raise SchemaError(f"An argument template holds `{json.dumps(tree)[:80]}`, which means nothing.")
+    raise SchemaError(
+        f"An argument template contains `{json.dumps(tree)[:80]}`, which is not a "
+        "template. Write the row again."
+    )
 
 
 def _children(arg: Any) -> tuple[Any, ...]:

@@ -59,8 +59,8 @@ def compare(
         raise ScoreError(f"The basis is `{basis}`, but it must be `speedup` or `latency`.")
     if tolerance not in TOLERANCES[:11]:
         raise ScoreError(
-            f"The tolerance is {tolerance}, but it must be a whole number from -10 to 0: greater "
-            "ones forgive failures."
+            f"The tolerance is {tolerance}, but it must be an integer from -10 to 0: greater "
+            "tolerances forgive failures."
         )
     if not 0 <= threshold < 1:
         raise ScoreError(f"The threshold is {threshold}, but it must be at least 0 and below 1.")
@@ -79,8 +79,8 @@ def compare(
     )
     if not common:
         raise ScoreError(
-            f"No sample counts in both run sets: A has {len(places[0])} that count, B "
-            f"{len(places[1])}."
+            f"No sample counts in both run sets: {len(places[0])} count in A, {len(places[1])} in "
+            "B. Compare runs of the same samples."
         )
     paired = [
         table.take(pa.array([place[sample_id][0] for sample_id in common]))

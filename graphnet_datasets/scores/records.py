@@ -33,9 +33,9 @@ class Records:
     `passing_t` contains the integer t at which upstream's tools pass the run, if a log lists them.
     They replace `min_t` in upstream's variants (None elsewhere). `log_speedup` is the natural
     logarithm, 0 if the run failed. `log_error` is its standard error from the record's interval, 0
-    if unknown. From `vacuous_from` on, the comparison says nothing about the sample (-inf: at every
-    t); below `eager_t`, eager itself would fail; both are NaN if unknown. `warnings` counts the
-    samples with warnings of each kind. A sample without a family forms its own family.
+    if unknown. From t = `vacuous_from` on, zeros would pass too (-inf: at every t). Below
+    `eager_t`, eager itself would fail. Both are NaN if unknown. `warnings` counts the samples with
+    warnings of each kind. A sample without a family forms its own family.
     """
 
     log_speedup: Floats
@@ -152,7 +152,7 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
     if variant.is_held_against_zeros:
         min_t = np.where(_is_no_better_than_zeros(min_t, _floats(table, "null_t")), np.inf, min_t)
     if variant.has_determinism_floor:
-        # Eager differs from itself by as much: below its floor a sample cannot be judged wrong.
+        # Below the difference of eager from itself, a sample cannot be judged wrong.
         min_t = np.where(is_random & (min_t <= _floats(table, "determinism_t")), -np.inf, min_t)
     family, num_families, num_without_family = _families(table)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -221,7 +221,7 @@ def known_null_t(table: pa.Table) -> list[float | None]:
 
 
 def _is_certain(table: pa.Table, null_t: Floats) -> npt.NDArray[np.bool_]:
-    """Return where `null_t` is infinite because some output is not passed by any control."""
+    """Return where `null_t` is infinite because no control passes some output."""
     is_certain = np.zeros(len(null_t), dtype=bool)
     indices = np.flatnonzero(null_t == np.inf)
     outputs = table["outputs"].take(pa.array(indices)).to_pylist()

@@ -27,10 +27,10 @@ class Scores:
     `lambda`, `eta`, for ES `gamma` and `pi_1` …, `num_correct`, the number of failures of each kind
     (`num_accuracy`, `num_runtime`, `num_compile` …), `num_samples`, the N of this t (below that of
     the others only in the variant "decidable"), `vacuous_share`, the share of samples whose
-    comparison at t an all-zero output would pass, and `undecidable_share`, that of the samples for
-    which it would, or whose eager run itself fails at t against float64. None means undefined or
-    unknown. `warnings` counts the samples in N with warnings of each kind; `conditions` contains
-    the conditions that differ among the records, with the number of records for each value.
+    comparison at t an all-zero output would pass, and and `undecidable_share`, the same plus the
+    samples whose eager run itself fails at t against float64. None means undefined or unknown.
+    `warnings` counts the samples in N with warnings of each kind; `conditions` contains the
+    conditions that differ among the records, with the number of records for each value.
 
     Iterating yields the rows as dicts, `scores["S"]` is a column, `scores.at(t)` the row of t.
     `excluded` lists the runs that are not in N because they say nothing about the compiler.
@@ -60,8 +60,8 @@ class Scores:
     def __getitem__(self, column: str) -> list[Any]:
         if column not in self.columns:
             raise KeyError(
-                f"There is no column `{column}`; there are {', '.join(self.columns)}. "
-                "Take a row with `scores.at(t)`."
+                f"There is no column `{column}`. The columns are {', '.join(self.columns)}. For a "
+                "row, use `scores.at(t)`."
             )
         return list(self.columns[column])
 
@@ -72,7 +72,7 @@ class Scores:
             KeyError: scores are not computed at this t.
         """
         if t not in self.columns["t"]:
-            raise KeyError(f"There is no score at t = {t}; t runs from -10 to 4 in whole numbers.")
+            raise KeyError(f"There is no score at t = {t}. Use an integer from -10 to 4.")
         index = self.columns["t"].index(t)
         return {name: values[index] for name, values in self.columns.items()}
 

@@ -2,7 +2,7 @@
 
 An arm is the unit of a score: one version of one compiler with its options, against one baseline,
 on one kind of device, with weights and inputs made in one way. A score over several arms would
-belong to no compiler. Other differences among records (machines, settings) are reported beside the
+describe no compiler. Other differences among records (machines, settings) are reported beside the
 score: `conditions`.
 """
 
@@ -80,7 +80,7 @@ def as_table(runs: Any) -> pa.Table:
             columns[field.name] = pa.nulls(table.num_rows, field.type)
             continue
         column = table[field.name]
-        if column.type == field.type:  # no cast where there is nothing to cast
+        if column.type == field.type:  # avoids needless casts
             columns[field.name] = column
             continue
         try:
@@ -158,7 +158,7 @@ def _read(runs: Any) -> pa.Table:
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
                 raise SchemaError(f"A row is not a run record: {error}") from error
     raise SchemaError(
-        f"Run records are a dataset, an Arrow table, a path or rows, but this is a "
+        "Run records must be a dataset, an Arrow table, a path or rows, but got a "
         f"`{type(runs).__name__}`."
     )
 
@@ -171,8 +171,8 @@ def _read_path(path: Path) -> pa.Table:
         table = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaError(
-            f"The {len(files)} files of run records at `{path}` do not fit together: "
-            f"{str(error).splitlines()[0]}. Name the directory of one run."
+            f"The {len(files)} files of run records at `{path}` have different columns: "
+            f"{str(error).splitlines()[0]}. Pass the directory of one run."
         ) from error
     return without_copies(table)
 
@@ -321,9 +321,10 @@ def single_arm(table: pa.Table) -> str:
     if len(arms) > 1:
         listed = ", ".join(f"`{name}` ({arm.num_rows} runs)" for name, arm in arms.items())
         raise ScoreError(
-            f"These run records are of {len(arms)} arms: {listed}. A score belongs to one: filter "
-            'the records first, for example `runs.filter(lambda row: row["compiler"] == …)`, or '
-            "choose one with `graphnet score --compiler`."
+            f"These run records belong to {len(arms)} arms: {listed}. A score is that of one arm. "
+            "Filter the records first, for example "
+            '`runs.filter(lambda row: row["compiler"] == …)`, or choose an arm with '
+            "`graphnet score --compiler`."
         )
     return next(iter(arms), "")
 
@@ -350,8 +351,8 @@ def without_duplicates(table: pa.Table, duplicates: Duplicates = "refuse") -> pa
         counts = table["sample_id"].value_counts().to_pylist()
         repeated = [item["values"] for item in counts if item["counts"] > 1]
         raise ScoreError(
-            f"More than one run: {counted(len(repeated), 'sample')}, `{repeated[0]}` for one. A "
-            "score counts each sample once: filter the records, or keep the newest with "
+            f"{counted(len(repeated), 'sample')} with several runs, such as `{repeated[0]}`. A "
+            "score counts each sample once. Filter the records, or keep the newest with "
             '`duplicates="newest"` (`graphnet score --duplicates newest`).'
         )
     starts = [start or "" for start in table["started_at"].to_pylist()]

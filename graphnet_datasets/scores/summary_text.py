@@ -27,7 +27,8 @@ MAX_NAME = 28
 CONTROLS = ("eager", "paddle-eager")
 MAX_FAMILIES_NEEDED = 10_000
 MIN_HEADLINE_FAMILIES = 100
-"""Minimum number of families of an arm in a headline; fewer describe models, not a compiler."""
+"""Minimum number of families of an arm in a headline. Fewer say more about the models than about
+the compiler."""
 MAX_IN_HEADLINE = 5
 MAX_PAIRS = 6
 """Maximum number of pairs of arms named in a sentence."""
@@ -178,7 +179,7 @@ def mean_text(mean: Mean) -> str:
     if mean.low is None or mean.high is None:
         return text
     ends = [_two_decimals(end) for end in (mean.low, mean.high)]
-    if mean.direction and "1.00" in ends:  # two decimals would hide that 1 is outside
+    if mean.direction and "1.00" in ends:  # with two decimals, 1 would seem to be inside
         ends = [f"{end:.4f}" for end in (mean.low, mean.high)]
     return f"{text} ({ends[0]} to {ends[1]})"
 

@@ -181,8 +181,9 @@ def oracle_t(actual: npt.NDArray, oracle: npt.NDArray, dtype: str) -> float | No
 def null_t(reference: npt.NDArray, dtype: str) -> float:
     """Return the smallest t at which zeros in place of every element pass.
 
-    From this t on, the check says nothing. The largest magnitude decides: |r| <= 10^(a t) + 10^(r
-    t) |r| is harder to satisfy for larger |r| at every t below 0, and no t above 0 is ever needed.
+    From this t on, the check is vacuous. Only the largest magnitude matters: |r| <= 10^(a t) +
+    10^(r t) |r| is harder to satisfy for larger |r| at every t below 0, and zeros always pass at t
+    = 0.
     """
     if dtype not in ATOL_RTOL_EXPONENTS:
         return math.inf if decode(reference, dtype).any() else -math.inf
@@ -197,12 +198,13 @@ def null_t(reference: npt.NDArray, dtype: str) -> float:
 
 @_QUIETLY
 def null_mean_t(reference: npt.NDArray, dtype: str) -> float:
-    """Return the smallest t at which the mean of all elements, in the place of each, passes.
+    """Return the smallest t at which the mean of all elements in place of every element passes.
 
-    For real numbers four elements decide: the least, the greatest, and those next to zero from
-    either side. (With a mean of 0 or more: below the mean, the harder the smaller an element is,
-    down to 0. Below 0 the least is hardest if t has to be below 0, else the one next to zero.
-    Above the mean the greatest. Negative means mirror this.)
+    For real numbers, it suffices to check four elements: the smallest, the largest, and the closest
+    to zero on either side. (For a mean of at least 0, elements between 0 and the mean are harder to
+    satisfy the closer they are to 0, and elements above the mean the larger they are. Of negative
+    elements, the smallest is hardest if t must be below 0, else the closest to zero. Negative means
+    mirror this.)
     """
     if dtype not in ATOL_RTOL_EXPONENTS:
         numbers = decode(reference, dtype).reshape(-1)
@@ -278,11 +280,12 @@ class _Search:
     def _solve(self, difference: float, magnitude: float) -> float:
         """Return the t at which 10^(a t) + m 10^(r t) = d, by Newton's method on its logarithm.
 
-        log10 of the left side is convex and rising in t, so the steps come down from the right.
+        log10 of the left side is convex and increasing in t, so the steps approach the solution
+        from above.
         """
         goal = math.log10(difference) if math.isfinite(difference) else 308.5
         offset = math.log10(magnitude) if magnitude > 0 else -math.inf
-        # Where one of the two terms alone suffices: at or above the solution.
+        # Start where one of the two terms alone suffices, which is at or above the solution.
         t = min(goal / self._a, (goal - offset) / self._r)
         for _ in range(_NEWTON_STEPS):
             first, second = self._a * t, self._r * t + offset

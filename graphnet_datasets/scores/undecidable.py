@@ -13,7 +13,7 @@ UNDECIDABLE = "undecidable"
 """The reason for excluding a run whose outputs allow no verdict from N."""
 NONDETERMINISTIC = "Eager differs from itself by as much as from zeros."
 _ROUNDING = 1e-8
-"""Tolerances are exact to 1e-9."""
+"""Precision of tolerances."""
 
 
 def undecidable_reason(record: Mapping[str, Any]) -> str | None:

@@ -82,9 +82,9 @@ REPORT = Variant(
     upstream_codes=None,
 )
 """The equations of the technical report (arXiv 2510.24035, section 3.2, appendices B and C): a
-positive t is a level of forgiven errors, correctness stays as at t = 0, and S has no positive t.
-There are two additions: zeros are never correct, although the report's tolerance passes them at t =
-0, and differences no larger than eager's own nondeterminism are not wrong.
+positive t is a level of forgiven errors, correctness is that of t = 0, and S is undefined for
+positive t. There are two additions: zeros are never correct, although the report's tolerance passes
+them at t = 0, and differences no larger than eager's own nondeterminism are not wrong.
 """
 
 DECIDABLE = dataclasses.replace(REPORT, name="decidable", leaves_out_undecidable=True)

@@ -32,7 +32,7 @@ def parquet_builder(**arguments: Any) -> Any:
 
 
 def check_downloads(builder: Any) -> None:
-    """Have a builder check the sizes of the files that it downloads before it decodes them.
+    """Make a builder check the sizes of downloaded files before decoding them.
 
     Raises:
         SchemaError: The builder reads files of another format than Parquet.
@@ -44,8 +44,8 @@ def check_downloads(builder: Any) -> None:
         return
     if not isinstance(builder, Parquet):
         raise SchemaError(
-            f"`{builder.dataset_name}` holds no Parquet tables: `datasets` would read it with "
-            f"`{type(builder).__name__}`. Name a dataset of graphs or run records."
+            f"`{builder.dataset_name}` has no Parquet tables: `datasets` would read it with "
+            f"`{type(builder).__name__}`. Choose a dataset of graphs or run records."
         )
     generate = builder._generate_tables
 

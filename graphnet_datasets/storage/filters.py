@@ -62,10 +62,10 @@ _CONDITIONS = {
     "max_flops": _Condition("flops", _is_at_most, is_bound=True),
     "min_occurrences": _Condition("num_occurrences", _is_at_least, is_bound=True),
 }
-"""The filters of one column. Those that are not bounds take several values."""
+"""The filters of single columns. Filters that are not bounds take several values."""
 
 _OPTIONS = {"method": "--found-by"}
-"""Options of the command line with another name than the filter."""
+"""Command-line options whose names differ from the filter's."""
 
 MAX_VALUES_NAMED = 5
 MAX_CHOICES_NAMED = 3
@@ -73,7 +73,7 @@ MAX_CHOICES_NAMED = 3
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Filters:
-    """A filter of rows; None and empty fields keep all, and one of several values must match.
+    """A filter of rows. None and empty fields keep all rows; of several values, one must match.
 
     `name` is text in the sample's id, in any case. `subtask` is the purpose of the model
     (`analysis.subtasks`). `tag` is a required tag, such as `small`. `kind` is `graph`, `subgraph`,
@@ -81,7 +81,7 @@ class Filters:
     is the method by which parts were found, and `min_occurrences` the least number of times that a
     part occurs; whole graphs have neither. `dtype` is the dtype of most weights, and `license` the
     recorded license. `is_dynamic` keeps graphs with (True) or without (False) symbolic dimensions.
-    `limit` is shared out evenly over several selected names: for `cv` and `nlp` a limit of 6 keeps
+    `limit` is divided evenly among several selected names: for `cv` and `nlp`, a limit of 6 keeps
     the first three of each. `where` contains filters in the form of `load_dataset` (see
     `as_filters`).
 
@@ -196,8 +196,8 @@ def option_of(name: str) -> str:
 def nearest_choices(filters: Filters, rows: Iterable[Mapping[str, Any]], rows_name: str) -> str:
     """Return sentences on how to loosen filters that keep none of the rows.
 
-    Nearest are the rows that the fewest filters exclude. The sentences name these filters, the
-    number of rows without them, and values that keep some of these rows.
+    They are about the rows that the fewest filters exclude. They name these filters, the number of
+    rows without them, and values that keep some of these rows.
 
     >>> rows = [{"task": "cv", "num_ops": 12}, {"task": "cv", "num_ops": 30}]
     >>> nearest_choices(Filters(task=("cv",), max_ops=9), rows, "samples")

@@ -1,4 +1,4 @@
-"""Plans of tables: lists of the rows of parts, which worker processes write as tables.
+"""Plans of tables: lists of rows in parts, which worker processes write as tables.
 
 A plan is a dict with the `folder` and the `split` of its shards, or with its only `file`. Its
 `rows` are triples of the path of a part, an index, and the columns to replace.

@@ -59,7 +59,8 @@ def require(
     dataset: str | os.PathLike[str] = "graphnet",
     framework: str = "",
 ) -> Chosen:
-    """Select samples like `select_rows`, at least one, optionally of one framework, unread.
+    """Select at least one sample like `select_rows`, optionally of one framework, without reading
+    it.
 
     Raises:
         DatasetNotFoundError: a name or path does not exist, or no sample matches; the message names
@@ -78,7 +79,7 @@ def require(
         if filters.framework and framework not in filters.framework:
             raise RunError(
                 f"`--framework {' '.join(filters.framework)}` excludes the samples of {framework}, "
-                f"the only ones supported here. Remove it."
+                "but only these are supported here. Remove the option."
             )
         filters = dataclasses.replace(filters, framework=(framework,))
     chosen = choose(samples, filters, dataset=dataset).limited(filters.limit)

@@ -198,7 +198,7 @@ def test_a_graph_that_eager_cannot_run_is_said_so(runner: TrialRunner, tmp_path:
 
 
 def test_a_budget_that_allows_no_trial_is_said_so(runner: TrialRunner, tmp_path: Path) -> None:
-    with pytest.raises(BisectionError, match="The budget was spent before"):
+    with pytest.raises(BisectionError, match="The budget ran out before"):
         bisect(BLOCK, FUSED, tmp_path, runner=runner, budget=Budget(seconds=0.0))
 
 

@@ -38,7 +38,7 @@ def test_a_bisection_writes_its_files(dataset: Path, tmp_path: Path) -> None:
     again = call(*words, *QUICK).stdout
     assert "\n0 trials," in again
     stopped = call(*words, *QUICK, "--seed", "1", "--max-trials", "2", exit_code=3).stdout
-    assert "the budget was spent" in stopped
+    assert "the budget ran out" in stopped
 
 
 @pytest.mark.slow

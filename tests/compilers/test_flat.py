@@ -59,8 +59,8 @@ def test_exporting_refuses_writes_to_arguments(name: str) -> None:
         export_flat("tool", Writes(), {"x": torch.ones(2)}, dynamic=False)
     written = {"x": "x", "weight": "module.weight"}[name]
     assert str(error.value) == (
-        f"The graph writes to `{written}`, which belongs to its caller; `tool` has no way to "
-        "express that."
+        f"The graph writes to its input or buffer `{written}`, which `tool` does not support. "
+        "Choose another compiler for this graph."
     )
 
 

@@ -44,8 +44,8 @@ def test_onnxruntime_does_not_run_on_the_cpu_in_the_place_of_a_gpu() -> None:
     with pytest.raises(CompilerUnavailableError) as error:
         _providers(torch.device("cuda"), ["CPUExecutionProvider"])
     assert str(error.value) == (
-        "The compiler `onnxruntime` cannot run here: the package installed has no CUDA execution "
-        "provider (`onnxruntime-gpu` has)."
+        "The compiler `onnxruntime` cannot run here: the installed package has no CUDA execution "
+        "provider. Install `onnxruntime-gpu`."
     )
 
 

@@ -165,7 +165,7 @@ def test_a_file_without_the_name_is_distinguished_from_a_name() -> None:
     with pytest.raises(UnknownCompilerError) as error:
         make_compiler("compilers/mine.py")
     assert str(error.value) == (
-        "`compilers/mine.py` is a file. Name the compiler in it too, as in "
+        "`compilers/mine.py` is a file. Append the name of the compiler, as in "
         "`compilers/mine.py:MyCompiler`."
     )
 

@@ -50,7 +50,7 @@ def test_a_file_without_one_candidate_is_refused(source: str, listed: str, tmp_p
         find_candidate_name(path)
     assert str(raised.value) == (
         f"`{path}` must define exactly one public function or class, or one of them named "
-        f"`candidate`.{listed} Name the candidate as `mine.py:NAME`."
+        f"`candidate`.{listed} Select the candidate as `mine.py:NAME`."
     )
 
 

@@ -159,17 +159,18 @@ def test_a_symbolic_shape_that_disagrees_is_marked_and_left_out(folder: Path) ->
         ("graph_net.json", "[" * 100_000, "line 1: this is not JSON. Correct the file or leave "
          "the sample out."),
         ("input_meta.py", 'class A:\n    name = "L_x_"\n    shape = []\n    dtype = "int64"\n',
-         "line 1: the tensor `L_x_` is declared in `weight_meta.py` too. Remove one of the two."),
+         "line 1: the tensor `L_x_` is also declared in `weight_meta.py`. Remove one of the two "
+         "declarations."),
         ("graphnet_datasets.json", "{}", "does not match the other files of its directory "
-         "(ValueError: It must be an object of version 1). Delete it to read only the others, or "
-         "write the directory again."),
+         "(ValueError: It must be an object of version 1). Delete it to read only the other "
+         "files, or write the directory again."),
         ("graphnet_datasets.json", '{"version": 1, "results": []}', "does not match the other "
          "files of its directory (ValueError: zip() argument 2 is shorter than argument 1). Delete "
-         "it to read only the others, or write the directory again."),
+         "it to read only the other files, or write the directory again."),
         ("graphnet_datasets.json", '{"version": 1, "id": "../etc"}', "does not match the other "
          "files of its directory (SampleError: The sample id '../etc' is not a path of letters, "
          "digits and `_.+=@-` with parts separated by `/`. Rename the sample). Delete it to read "
-         "only the others, or write the directory again."),
+         "only the other files, or write the directory again."),
     ],
 )  # fmt: skip
 def test_a_broken_file_is_refused_by_name(folder: Path, name: str, text: str, message: str) -> None:

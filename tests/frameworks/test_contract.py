@@ -96,7 +96,7 @@ def test_missing_features_of_a_framework_are_reported(toy: Sample) -> None:
     with pytest.raises(UnknownFrameworkError) as caught:
         find_results(toy)
     assert str(caught.value) == (
-        "The framework `toy` offers no `results` (`find_results(sample)`: the results of "
+        "The framework `toy` has no module `results` (`find_results(sample)`: the results of "
         "each operator, without running it)."
     )
     assert measure_costs(toy) is None
@@ -111,7 +111,7 @@ def test_a_third_framework_is_taken_for_none_of_ours(toy: Sample, tmp_path: Path
     assert indexing_of("torch", Op("torch.embedding", (Ref(0), Ref(1)))) is not None
     record = parse_record('{"framework": "toy"}', "a/graph_net.json")
     assert record["framework"] == "toy"
-    with pytest.raises(UnknownFrameworkError, match="The framework `toy` offers no `source`"):
+    with pytest.raises(UnknownFrameworkError, match="The framework `toy` has no module `source`"):
         write_directory(toy, tmp_path / "a")
     with pytest.raises(SampleError, match="accepted: torch, paddle, toy"):
         dataclasses.replace(toy, framework="jax")  # type: ignore[arg-type]
@@ -129,8 +129,8 @@ def test_an_unknown_framework_is_refused_by_name() -> None:
     with pytest.raises(UnknownFrameworkError) as caught:
         framework_named("tensorflow")
     assert str(caught.value) == (
-        "There is no framework `tensorflow`. There are torch, paddle; a package adds one through "
-        "the entry point group `graphnet_datasets.frameworks`."
+        "There is no framework `tensorflow`. There are torch, paddle; packages add frameworks "
+        "through the entry point group `graphnet_datasets.frameworks`."
     )
 
 

@@ -97,10 +97,10 @@ def test_float_elements_are_exact(elements: list[float]) -> None:
         ("    shape = [2]\n    data = [1.0]\n", 5, "`data` has 1 elements where the shape [2] has "
          "2"),
         ("    shape = [2]\n    data = [[1.0, 2.0]]\n", 5, "`    data = [[1.0, 2.0]]` is neither "
-         "the head of a class nor an attribute with a literal"),
+         "a class statement nor an attribute with a literal"),
         ("    shape = [1]\n    data = ['1']\n", 5, "`data` is not a flat list of numbers"),
-        ("    shape = [1]\n    data = [0]*10**10\n", 5, "`    data = [0]*10**10` is neither the "
-         "head of a class nor an attribute with a literal"),
+        ("    shape = [1]\n    data = [0]*10**10\n", 5, "`    data = [0]*10**10` is neither a "
+         "class statement nor an attribute with a literal"),
         ("    shape = [1]\n    data = 9**9**9**9\n", 5, "`data` is not a flat list of numbers"),
         ("    shape = [1]\n    data = [" + "9" * 100_000 + "]\n", 5, "`data` is not a flat list of "
          "numbers"),
@@ -115,7 +115,7 @@ def test_float_elements_are_exact(elements: list[float]) -> None:
         ("    shape = [1]\n    shape = [1]\n", 5, "the attribute `shape` is unknown or repeated"),
         ("    mean = 0.0\n", 1, "the class `Program_weight_tensor_meta_x` has no `shape`"),
         ("    shape = [1]\n" + HEAD + "    shape = [1]\n", 5, "the tensor `x` is declared twice"),
-        ("    def f(self):\n        pass\n", 4, "`    def f(self):` is neither the head of a class "
+        ("    def f(self):\n        pass\n", 4, "`    def f(self):` is neither a class statement "
          "nor an attribute with a literal"),
     ],
 )  # fmt: skip
@@ -128,7 +128,7 @@ def test_anything_else_is_refused_with_its_line(lines: str, line: int, problem: 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("import os\n", "line 1: `import os` is neither the head of a class nor an attribute with "
+        ("import os\n", "line 1: `import os` is neither a class statement nor an attribute with "
          "a literal"),
         ('    name = "x"\n', "line 1: the attribute `name` is outside a class"),
         (HEAD.replace("float32", "float7") + "    shape = [1]\n", "line 3: `float7` is not a known "

@@ -81,7 +81,7 @@ def test_closing_a_pool_from_another_thread_ends_its_jobs(threads: Threads) -> N
     while len(set(descendants(os.getpid())) - before) < 4:  # two servers with a job each
         time.sleep(0.005)
     pool.close()
-    said = "The pool of workers is closed. Make another one for more jobs."
+    said = "The pool of workers is closed. Create another pool for more jobs."
     with pytest.raises(RunError, match=said):
         running.result()
     assert set(descendants(os.getpid())) <= before

@@ -23,5 +23,7 @@ def test_lines_climb_to_the_share_of_all_and_are_labelled() -> None:
 
 def test_nothing_to_draw_is_an_error() -> None:
     for covered, num_ops in (({"a": []}, 10), ({"a": [1]}, 0)):
-        with pytest.raises(ScoreError, match="There is no part whose coverage could be drawn"):
+        with pytest.raises(
+            ScoreError, match="The dataset has no parts whose coverage could be drawn"
+        ):
             plot_coverage(covered, num_ops)

@@ -78,9 +78,9 @@ def test_loops_in_python_are_bounded(name: str) -> None:
 
 def test_a_walk_stops_when_its_time_is_over() -> None:
     ops = [Op("torch.relu", (Ref(at),)) for at in range(3)]
-    with pytest.raises(TimeLimitError, match="Raise it, or skip the sample"):
+    with pytest.raises(TimeLimitError, match="Increase it, or skip the sample"):
         materialize(sample_of(*ops, inputs=(MATRIX,)), time_limit_s=0.0)
-    with pytest.raises(TimeLimitError, match="Making the inputs"):
+    with pytest.raises(TimeLimitError, match="Generating the inputs"):
         make_inputs(sample_of(*ops, inputs=(MATRIX,)), time_limit_s=0.0)
 
 
@@ -155,12 +155,12 @@ def test_preparing_a_graph_of_paddle_ends_in_time() -> None:
     ops = [Op("paddle._C_ops.relu", (Ref(at),)) for at in range(20_000)]
     chain = sample_of(*ops, inputs=(MATRIX,), framework="paddle")
     for limit, phase in ((0.0, "Planning the calls"), (25_000.0, "Finding the shapes")):
-        with pytest.raises(TimeLimitError, match=f"{phase} .* Raise it, or skip the sample"):
+        with pytest.raises(TimeLimitError, match=f"{phase} .* Increase it, or skip the sample"):
             materialize(chain, time_limit_s=limit)
     weight = sample_of(inputs=(Input("parameter", Value("float32", (2**29,))),), framework="paddle")
     with pytest.raises(TimeLimitError, match="Making the weights"):
         materialize(weight, weights="parameters", time_limit_s=3.0)
-    with pytest.raises(TimeLimitError, match="Making the inputs"):
+    with pytest.raises(TimeLimitError, match="Generating the inputs"):
         make_inputs(weight, time_limit_s=3.0)
 
 

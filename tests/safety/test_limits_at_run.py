@@ -174,7 +174,7 @@ def test_expanded_inputs_are_drawn_at_the_size_of_their_storage() -> None:
 @pytest.mark.usefixtures("second_per_look")
 def test_a_single_large_draw_is_given_up() -> None:
     sample = sample_of(inputs=(Input("input", Value("float32", (2**29,))),))
-    with pytest.raises(TimeLimitError, match="Making the inputs"):
+    with pytest.raises(TimeLimitError, match="Generating the inputs"):
         make_inputs(sample, time_limit_s=3.0)
     weight = sample_of(inputs=(Input("parameter", Value("float32", (2**29,))),))
     with pytest.raises(TimeLimitError, match="Making the weights"):

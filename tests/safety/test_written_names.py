@@ -151,7 +151,7 @@ def test_a_repository_lists_a_name_that_leads_outside(
     commit = repository.add({name: Blob(table, is_lfs=True)})
     repository.branches = {"main": commit, "v1": commit}
     hub.state.repositories["org/graphs"] = repository
-    with pytest.raises(UnsafePathError, match=r"^`org/graphs` gives the name"):
+    with pytest.raises(UnsafePathError, match=r"^`org/graphs` contains the name"):
         export_dataset(tmp_path / "target", "org/graphs")
     assert outside(tmp_path) == set()
 

@@ -166,7 +166,7 @@ def damaged(path: str, value: Any) -> dict[str, Any]:
         (
             "ops.0.operands",
             ["0"],
-            "In row `a/b`: `ops[0]`: `operands` holds something other than an integer.",
+            "In row `a/b`: `ops[0]`: `operands` contains values other than an integer.",
         ),
         (
             "ops.0.operands",
@@ -198,8 +198,8 @@ def damaged(path: str, value: Any) -> dict[str, Any]:
         (
             "ops.0.args",
             '[{"call": "os.system"}]',
-            'In row `a/b`: `ops[0]`: An argument template holds `{"call": "os.system"}`, which '
-            "means nothing.",
+            'In row `a/b`: `ops[0]`: An argument template contains `{"call": "os.system"}`, '
+            "which is not a template. Write the row again.",
         ),
         (
             "inputs.0",
@@ -219,7 +219,7 @@ def damaged(path: str, value: Any) -> dict[str, Any]:
         (
             "outputs.structure",
             '[{"tuple":[{}]},1]',
-            "In row `a/b`: `outputs` does not have one structure with all its operands.",
+            "In row `a/b`: `outputs` has more operands than holes.",
         ),
         (
             "provenance.faults",
@@ -236,7 +236,7 @@ def test_a_damaged_row_says_where(path: str, value: Any, message: str) -> None:
 def test_a_missing_column_is_named() -> None:
     row = sample_to_row(one_op())
     del row["inputs"]
-    message = "In row `a/b`: there is no column `inputs`, which every sample needs."
+    message = "In row `a/b`: the required column `inputs` is missing."
     with pytest.raises(SchemaError, match=f"^{re.escape(message)}$"):
         sample_from_row(row)
 

@@ -99,7 +99,9 @@ def test_a_long_table_of_literals_survives() -> None:
     ],
 )
 def test_an_object_that_means_nothing_is_refused(body: str) -> None:
-    with pytest.raises(SchemaError, match=r"^An argument template holds `.*`, which means nothing"):
+    with pytest.raises(
+        SchemaError, match=r"^An argument template contains `.*`, which is not a template"
+    ):
         decode_args(f"[{body}]", iter([]))
 
 

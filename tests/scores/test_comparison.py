@@ -164,8 +164,8 @@ def test_a_tolerance_that_decides_nothing_is_refused(tolerance: int) -> None:
     with pytest.raises(ScoreError) as error:
         compare(A, B, tolerance=tolerance)
     assert str(error.value) == (
-        f"The tolerance is {tolerance}, but it must be a whole number from -10 to 0: greater ones "
-        "forgive failures."
+        f"The tolerance is {tolerance}, but it must be an integer from -10 to 0: greater "
+        "tolerances forgive failures."
     )
 
 
@@ -297,7 +297,9 @@ def test_plain_data_for_json() -> None:
 def test_no_common_sample_is_refused() -> None:
     with pytest.raises(ScoreError) as error:
         compare([make_run("x", 1.0), BROKEN_EAGER], [make_run("y", 1.0)])
-    assert str(error.value) == ("No sample counts in both run sets: A has 1 that count, B 1.")
+    assert str(error.value) == (
+        "No sample counts in both run sets: 1 count in A, 1 in B. Compare runs of the same samples."
+    )
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,9 @@ def test_records_of_a_later_format_are_refused() -> None:
 
 @pytest.mark.parametrize("runs", [3, [1, 2]])
 def test_invalid_run_sets_are_refused(runs: Any) -> None:
-    with pytest.raises(SchemaError, match=r"^Run records are a dataset, an Arrow table, a path or"):
+    with pytest.raises(
+        SchemaError, match=r"^Run records must be a dataset, an Arrow table, a path or"
+    ):
         as_table(runs)
 
 
@@ -165,9 +167,9 @@ def test_a_score_of_two_compilers_is_refused() -> None:
     with pytest.raises(ScoreError) as error:
         speedup_score([*FOUR, make_run("fast", 3.0, compiler="torchscript")])
     assert str(error.value) == (
-        "These run records are of 2 arms: `inductor` (4 runs), `torchscript` (1 runs). A score "
-        "belongs to one: filter the records first, for example "
-        '`runs.filter(lambda row: row["compiler"] == …)`, or choose one with '
+        "These run records belong to 2 arms: `inductor` (4 runs), `torchscript` (1 runs). A score "
+        "is that of one arm. Filter the records first, for example "
+        '`runs.filter(lambda row: row["compiler"] == …)`, or choose an arm with '
         "`graphnet score --compiler`."
     )
 
@@ -176,8 +178,8 @@ def test_two_runs_of_a_sample_are_refused() -> None:
     with pytest.raises(ScoreError) as error:
         speedup_score([*FOUR, make_run("slow", 3.0)])
     assert str(error.value) == (
-        "More than one run: 1 sample, `slow` for one. A score counts each sample once: filter "
-        'the records, or keep the newest with `duplicates="newest"` (`graphnet score --duplicates '
+        "1 sample with several runs, such as `slow`. A score counts each sample once. Filter the "
+        'records, or keep the newest with `duplicates="newest"` (`graphnet score --duplicates '
         "newest`)."
     )
 
@@ -227,7 +229,7 @@ def test_runs_under_another_condition_are_another_arm(column: str, values: Any) 
     assert len(arms) == 2
     detail = "mode=" if column == "compiler_options" else column
     assert all(detail in name for name in arms)
-    with pytest.raises(ScoreError, match="These run records are of 2 arms"):
+    with pytest.raises(ScoreError, match="These run records belong to 2 arms"):
         speedup_score(runs)
 
 

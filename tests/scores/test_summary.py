@@ -93,7 +93,7 @@ def test_without_a_record_that_counts_there_is_no_score() -> None:
 def test_several_arms_and_duplicates_are_refused() -> None:
     with pytest.raises(ScoreError, match="2 arms"):
         summarise([make_run("a", 1.0), make_run("a", 1.0, compiler="tvm")])
-    with pytest.raises(ScoreError, match="More than one run"):
+    with pytest.raises(ScoreError, match="1 sample with several runs"):
         summarise([make_run("a", 1.0), make_run("a", 2.0)])
     newest = summarise([make_run("a", 1.0), make_run("a", 2.0)], duplicates="newest")
     assert newest.s == pytest.approx(2.0)

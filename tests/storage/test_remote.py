@@ -155,7 +155,7 @@ def test_a_repository_of_other_files_is_refused(tmp_path: Path) -> None:
 
     (tmp_path / "a.json").write_text('{"a": 1}')
     builder = datasets.load_dataset_builder("json", data_files=str(tmp_path / "a.json"))
-    with pytest.raises(SchemaError, match=r"holds no Parquet tables"):
+    with pytest.raises(SchemaError, match=r"has no Parquet tables"):
         check_downloads(builder)
 
 

@@ -146,7 +146,7 @@ def make_inputs(
     check_inputs(sample, sizes, memory_limit_bytes, with_weights=with_weights, are_laid_out=False)
     deadline = Deadline(time_limit_s)
     arguments: dict[str, TensorOrScalar] = {}
-    with drawing_until(deadline, f"Making the inputs of `{sample.id}`"):
+    with drawing_until(deadline, f"Generating the inputs of `{sample.id}`"):
         for index, (name, sample_input) in enumerate(
             zip(sample.input_names, sample.inputs, strict=True)
         ):

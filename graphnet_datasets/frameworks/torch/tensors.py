@@ -214,7 +214,7 @@ def make_inputs(
     check_inputs(sample, sizes, memory_limit_bytes, with_weights=weights == "inputs")
     deadline = Deadline(time_limit_s)
     tensors: dict[str, TensorOrScalar] = {}
-    phase = f"Making the inputs of `{sample.id}`"
+    phase = f"Generating the inputs of `{sample.id}`"
     with drawing_until(deadline, phase), packed_on(device):
         for index, (name, graph_input) in enumerate(
             zip(sample.input_names, sample.inputs, strict=True)

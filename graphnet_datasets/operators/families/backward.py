@@ -1,4 +1,4 @@
-"""Gradients of other operators, as ATen spells them."""
+"""Gradients of other operators, by their names in ATen."""
 
 ENTRIES = """
 _adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward avg_pool2d_backward avg_pool3d_backward

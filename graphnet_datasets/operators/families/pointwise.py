@@ -1,4 +1,4 @@
-"""Operators on single elements, and on pairs of them."""
+"""Elementwise operators of one or two tensors."""
 
 ENTRIES = """
 abs: aten* prims torch* Tensor* operator builtins foreach* checked folded kind=pointwise moving

@@ -1,4 +1,4 @@
-"""Python's own operators and functions, and the methods behind them."""
+"""Python's own operators and functions, and their methods."""
 
 ENTRIES = """
 __abs__ __bool__ __complex__ __div__ __float__ __floordiv__ __ge__ __gt__ __iadd__ __idiv__

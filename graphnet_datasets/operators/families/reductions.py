@@ -1,4 +1,4 @@
-"""Sums, means, extremes and other reductions, and running ones."""
+"""Sums, means, extremes and other reductions, and cumulative operators."""
 
 ENTRIES = """
 all any: aten torch Tensor checked flops=1n folded kind=reduction paddle paddle_args=t.EI.b

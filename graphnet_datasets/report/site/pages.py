@@ -136,7 +136,7 @@ def _source(name: str) -> str:
 
 
 def _tops(rows: Sequence[dict[str, Any]]) -> dict[str, list[tuple[float, dict[str, Any]]]]:
-    """Return the samples that an arm slows down most, and the samples with most to gain.
+    """Return the samples that an arm slows down most, and those with the largest potential.
 
     `slower` is sorted by speedup, `roofline` by the share of the device's peak rates, and `beaten`
     by how many times faster the best other arm is.

@@ -69,7 +69,7 @@ def write_site(
         if table.num_rows
     ]
     if not arms:
-        raise ScoreError("There are no run records for a site. Make some with `graphnet run`.")
+        raise ScoreError("There are no run records for a site. Create some with `graphnet run`.")
     arms = sorted(_with_different_names(arms), key=_rank)
     samples = group_by_sample(arms)
     scored = find_variant(variant)

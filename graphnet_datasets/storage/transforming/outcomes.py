@@ -16,7 +16,8 @@ MAX_REASONS_SHOWN = 20
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """Why `count` samples could not be created from a graph, with the first error's message."""
+    """The reason why `count` samples could not be created from a graph, with the first error's
+    message."""
 
     reason: str
     operator: str = ""

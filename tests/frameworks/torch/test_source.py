@@ -274,8 +274,8 @@ BROKEN = [
     ("return [0]*10**10", "line 5: arithmetic on literals is not part of a graph."),
     ("y = 'a' * 10**9\nreturn x", "line 5: arithmetic on literals is not part of a graph."),
     ("return " + "[" * 10_000, "line 5: this is not Python: too many nested parentheses."),
-    ("return " + "-" * 100_000 + "1", "line 1: the text is not Python, or nests too deeply."),
-    ("return x" + ".T" * 100_000, "line 1: the text is not Python, or nests too deeply."),
+    ("return " + "-" * 100_000 + "1", "line 1: the text is not Python, or is nested too deeply."),
+    ("return x" + ".T" * 100_000, "line 1: the text is not Python, or is nested too deeply."),
     ("return x" + ".T" * 100, "line 5: the expression nests deeper than 60 levels."),
     ("return x + 9223372036854775808", "line 5: an integer goes beyond 64 bits."),
     ("return x + -9223372036854775809", "line 5: an integer goes beyond 64 bits."),
@@ -412,7 +412,7 @@ def test_dense_text_is_refused_before_it_is_parsed() -> None:
     with pytest.raises(SourceError) as caught:
         parse_source("a=1\n" * 2_000_000, {}, sample_id="a/b")
     assert str(caught.value) == (
-        "`model.py` has 4000000 line ends and signs of punctuation; at most 400000 are accepted."
+        "`model.py` has 4000000 line ends and punctuation marks; at most 400000 are accepted."
     )
 
 

@@ -150,7 +150,7 @@ def test_a_directory_that_others_write_is_refused(
     folder = tmp_path / "graphnet_datasets" / "tensor_comprehensions"
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    with pytest.raises(KernelCompileError, match="which others may write"):
+    with pytest.raises(KernelCompileError, match="to which other users can write"):
         toolchain.object_directory()
 
 

@@ -77,7 +77,7 @@ def test_sizes_that_a_graph_cannot_have_are_named(sizes: dict[str, int], message
 def test_huge_sizes_stop_at_the_limit_before_anything_is_made() -> None:
     stored = Input("input", Value("uint8", ("batch", 2)), data=bytes(2))
     sample = Sample("test/s", "torch", "other", (stored,), (), (Ref(0),), (Symbol("batch", 1),))
-    with pytest.raises(MemoryLimitError, match="Making the inputs of `test/s` takes"):
+    with pytest.raises(MemoryLimitError, match="Generating the inputs of `test/s` takes"):
         reify(sample, {"batch": 2**61})
     assert reify(sample, {"batch": 3}).inputs[0].data == bytes(6)
 
