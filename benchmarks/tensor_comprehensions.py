@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (torch's own name for it)
+from tc import paper
 
-from graphnet_datasets.tensor_comprehensions import paper
 from graphnet_datasets.tensor_comprehensions.codegen.machine import this_machine
 from graphnet_datasets.tensor_comprehensions.compiling import compile_instance
 from graphnet_datasets.tensor_comprehensions.kernel import Kernel

@@ -164,7 +164,7 @@ def faults_of(sample: Sample) -> list[str]:
     """Return the problems of a graph that would stop a run and can be detected without one."""
     problems = misfits(sample)
     if sample.framework == "torch":
-        from graphnet_datasets.frameworks.torch.mixed_dtypes import mixed_dtypes
+        from .mixed_dtypes import mixed_dtypes
 
         problems += mixed_dtypes(sample)
     return problems

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphnet_datasets.analysis.columns import cost_columns, derived_columns
-from graphnet_datasets.analysis.groups import COLUMNS, split_groups
 from graphnet_datasets.analysis.splits import SPLITS, split_of
 from graphnet_datasets.analysis.subtasks import subtask
 from graphnet_datasets.sample import Sample
@@ -32,6 +31,7 @@ from graphnet_datasets.storage.table import check_file, read_table, write_arrow,
 
 from .capturing import Capture
 from .catalog import Entry
+from .groups import COLUMNS, split_groups
 from .keeping import Columns, read_checks, with_kept
 from .provenance import build_columns
 from .provenance import is_cut as entry_is_cut

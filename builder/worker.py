@@ -20,7 +20,6 @@ from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.capture.distributions import initial_statistics
 from graphnet_datasets.frameworks.torch.capture.dynamo import source_name
 from graphnet_datasets.frameworks.torch.extract import extract
-from graphnet_datasets.frameworks.torch.mixed_dtypes import mixed_dtypes
 from graphnet_datasets.frameworks.torch.statistics import measure
 from graphnet_datasets.inputs import misfits
 from graphnet_datasets.isolation import Reporter
@@ -34,6 +33,7 @@ from .capturing import LIBRARY_VARIABLE
 from .catalog import Entry, parse_line
 from .examples import make_examples
 from .libraries import LIBRARIES
+from .mixed_dtypes import mixed_dtypes
 from .models import MAX_WEIGHT_BYTES, build_model, source_of, weigh
 from .provenance import check_hashes, model_source_hash
 

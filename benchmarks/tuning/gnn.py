@@ -20,13 +20,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from graph_files import load_graphs
 from log_trees import LogTrees
 from replaying import Kept, load, parser, show
 from scipy.stats import spearmanr
 
 from graphnet_datasets.tuning import CostModel, Measurement, Pool, PoolSpace
 from graphnet_datasets.tuning.curves import bootstrap
-from graphnet_datasets.tuning.graph_files import load_graphs
 from graphnet_datasets.tuning.models.gbdt import GbdtModel
 from graphnet_datasets.tuning.models.gnn import GnnModel
 from graphnet_datasets.tuning.models.predictor import Predictor

@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from graph_files import save_graphs
 from replaying import show
 
 from graphnet_datasets.errors import TuningError
 from graphnet_datasets.tuning import Pool, PoolSpace
-from graphnet_datasets.tuning.graph_files import save_graphs
 from graphnet_datasets.tuning.isolated_space import IsolatedSpace
 
 

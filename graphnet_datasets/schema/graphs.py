@@ -135,7 +135,7 @@ VALIDATION_COLUMNS = ("validation", "why_excluded")
 also null for a sample that no check excludes."""
 
 GROUP_COLUMNS = ("split_group", "split")
-"""Columns that depend on all graphs of a dataset (`analysis.groups`)."""
+"""Columns that depend on all graphs of a dataset (`builder.groups`)."""
 
 BUILD_COLUMNS = (
     "library",
@@ -238,7 +238,7 @@ tensors, including weights; `input_bytes` is the size of these tensors; `mode` i
 positions of the operators in the graph `parent_id` from which a part was cut, null for a whole
 graph; `num_occurrences` counts the occurrences of merged equal parts. `subtask` is the purpose of
 the model within its task (`analysis.subtasks`). Nearly equal graphs share a `split_group`
-(`analysis.groups`), and `split` is that of the group. `catalog_line` is the line of the builder's
+(`builder.groups`), and `split` is that of the group. `catalog_line` is the line of the builder's
 catalog; `overrides` (JSON) and `input_specification` are parts of it. `seed` is that of the model's
 buffers and the example inputs. `model_source_hash` is the SHA-256 of the module that defines the
 model's class. `is_truncated` marks fewer layers than published, and `is_reimplementation` model

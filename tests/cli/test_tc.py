@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.tc import paper
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.tensor_comprehensions import paper
 from graphnet_datasets.tensor_comprehensions.language import check
 from graphnet_datasets.tensor_comprehensions.language.printing import canonical_text
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.tuning.graph_files import save_graphs
 from graphnet_datasets.schema import RUNS_SCHEMA, empty_run
 from graphnet_datasets.tuning import TaskSource
-from graphnet_datasets.tuning.graph_files import save_graphs
 from graphnet_datasets.tuning.records import write_tuning
 
 from .toy import ToySpace, make_pool, make_task

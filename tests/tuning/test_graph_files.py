@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.tuning.graph_files import load_graphs, save_graphs
 from graphnet_datasets.errors import TuningError
 from graphnet_datasets.tuning import PoolSpace
-from graphnet_datasets.tuning.graph_files import load_graphs, save_graphs
 from graphnet_datasets.tuning.models.arrays import load_arrays, save_arrays
 
 from .toy import TASKS, ToySpace, make_pool

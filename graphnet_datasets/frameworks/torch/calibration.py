@@ -15,9 +15,9 @@ from ...operators import OperatorNames
 from ...sample import Op, Sample
 from ...sample.targets import base_name
 from ..runtime import find_device_problem
-from .mixed_dtypes import PRODUCTS
 from .stepping import Stepper, prepare
 
+PRODUCTS = OperatorNames("product")
 _SLOW_IN_FLOAT16 = PRODUCTS | OperatorNames("slow_in_float16")
 _FLOAT16_OR_MASK = {torch.float16, torch.bool}
 

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.tc import paper
 from graphnet_datasets.errors import KernelCompileError
-from graphnet_datasets.tensor_comprehensions import paper
 from graphnet_datasets.tensor_comprehensions.codegen import toolchain
 from graphnet_datasets.tensor_comprehensions.codegen.choices import Choices
 from graphnet_datasets.tensor_comprehensions.codegen.choosing import choose_plan

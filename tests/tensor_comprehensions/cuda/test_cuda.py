@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.tc import paper
 from graphnet_datasets.errors import KernelCompileError, MissingExtraError, TensorComprehensionError
-from graphnet_datasets.tensor_comprehensions import paper
 from graphnet_datasets.tensor_comprehensions.cuda import compile_ptx, write_cuda
 from graphnet_datasets.tensor_comprehensions.language.interpreter import interpret
 from graphnet_datasets.tensor_comprehensions.options import Options

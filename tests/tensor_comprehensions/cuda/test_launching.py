@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.tc import paper
 from graphnet_datasets.errors import KernelCompileError, KernelInputError, MissingExtraError
-from graphnet_datasets.tensor_comprehensions import Options, define, paper
+from graphnet_datasets.tensor_comprehensions import Options, define
 from graphnet_datasets.tensor_comprehensions.cuda import GpuKernel, driver, write_cuda
 from graphnet_datasets.tensor_comprehensions.language.instance import Tensor
 from graphnet_datasets.tensor_comprehensions.language.interpreter import interpret

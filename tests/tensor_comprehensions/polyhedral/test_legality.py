@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from benchmarks.tc import paper
 from graphnet_datasets.errors import IllegalScheduleError
-from graphnet_datasets.tensor_comprehensions import paper
 from graphnet_datasets.tensor_comprehensions.compiling import generate
 from graphnet_datasets.tensor_comprehensions.options import Options
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from graphnet_datasets.tensor_comprehensions import paper
+from benchmarks.tc import paper
 from graphnet_datasets.tensor_comprehensions.compiling import generate
 from graphnet_datasets.tensor_comprehensions.options import Options
 

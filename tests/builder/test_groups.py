@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphnet_datasets.analysis.groups import near_links, similarities, split_groups
+from builder.groups import near_links, similarities, split_groups
 from graphnet_datasets.analysis.splits import split_of
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.storage.loading import STARTER

@@ -11,9 +11,9 @@ another family, so splits by family alone would leak. Two graphs are linked here
   together with the operators that produce its operands.
 
 Connected graphs form a group. Its name is the smallest family it had when it was first seen, and
-the name determines the split (`splits.split_of`). As a dataset grows, no graph moves: a graph keeps
-a known group, and a new graph joins the group of its links. A new graph that is linked to groups of
-different splits would leak, so it gets no group.
+the name determines the split (`analysis.splits.split_of`). As a dataset grows, no graph moves: a
+graph keeps a known group, and a new graph joins the group of its links. A new graph that is linked
+to groups of different splits would leak, so it gets no group.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from .splits import split_of
+from graphnet_datasets.analysis.splits import split_of
 
 pc: Any = pyarrow.compute
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from builder.keeping import checked, faults_of
-from graphnet_datasets.frameworks.torch.mixed_dtypes import mixed_dtypes
+from builder.mixed_dtypes import mixed_dtypes
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import sample_to_row

@@ -6,13 +6,12 @@ part of the model was converted to another dtype.
 
 from __future__ import annotations
 
-from ...inputs.consumers import short_name
-from ...operators import OperatorNames
-from ...sample import Sample
-from ...sample.arguments import iterate_refs
-from .building.regions import AUTOCAST
+from graphnet_datasets.frameworks.torch.building.regions import AUTOCAST
+from graphnet_datasets.frameworks.torch.calibration import PRODUCTS
+from graphnet_datasets.inputs.consumers import short_name
+from graphnet_datasets.sample import Sample
+from graphnet_datasets.sample.arguments import iterate_refs
 
-PRODUCTS = OperatorNames("product")
 _FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import TuningError
-from .candidate import ProgramGraph
-from .models.arrays import load_arrays, save_arrays
+from graphnet_datasets.errors import TuningError
+from graphnet_datasets.tuning.candidate import ProgramGraph
+from graphnet_datasets.tuning.models.arrays import load_arrays, save_arrays
 
 _KIND = "program graphs"
 
