@@ -39,6 +39,7 @@ ORDER = [
     {"kernels", "conversion"},
     {"report"},
     {"bisection", "subsets", "tuning"},
+    {"diagnosis"},
     {"hub"},
     {"cli", "__main__"},
 ]

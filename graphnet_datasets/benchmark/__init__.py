@@ -4,6 +4,7 @@ from ..storage.filters import Filters
 from ..timing.pairs import TimingSettings
 from .again import Again, load_record, run_again
 from .checking import CheckResult, check
+from .expected import expected_verdicts
 from .judging.reference import VERDICTS_NAME, Verdicts, compare_with_reference
 from .records.records import read_runs, write_runs
 from .runner import run, run_records
@@ -22,6 +23,7 @@ __all__ = [
     "Verdicts",
     "check",
     "compare_with_reference",
+    "expected_verdicts",
     "import_log",
     "load_record",
     "read_runs",

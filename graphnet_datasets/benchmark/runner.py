@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -156,9 +158,15 @@ def run_records(
     time_spent: TimeSpent | None = None,
     jobs: int | None = None,
     on_record: Callable[[Mapping[str, Any]], None] | None = None,
+    seconds: float | None = None,
     **changes: Any,
 ) -> pa.Table:
-    """Run like `run`, and return an Arrow table without importing `datasets`."""
+    """Run like `run`, and return an Arrow table without importing `datasets`.
+
+    After `seconds`, the run stops as soon as it has stored the next record; the table then lacks
+    the remaining samples, and the same call continues with them.
+    """
+    stop_at_s = math.inf if seconds is None else time.monotonic() + seconds
     chosen = _settings(settings, changes)
     if jobs is not None and jobs < 1:
         raise RunError(f"`jobs` is {jobs}, but a run needs at least one job at a time.")
@@ -207,7 +215,14 @@ def run_records(
             check_reference(against, sample_jobs, chosen)
         _tell_earlier(sample_jobs, place, chosen, runs_on.environment, store)
         _run_jobs(
-            sample_jobs, runs_on, store, outputs, _where(dataset, source), time_spent, on_record
+            sample_jobs,
+            runs_on,
+            store,
+            outputs,
+            _where(dataset, source),
+            time_spent,
+            on_record,
+            stop_at_s,
         )
         return store.table(run_id for job in sample_jobs for run_id, _ in job.candidates)
 
@@ -334,8 +349,12 @@ def _run_jobs(
     where: str | None,
     time_spent: TimeSpent | None = None,
     on_record: Callable[[Mapping[str, Any]], None] | None = None,
+    stop_at_s: float = math.inf,
 ) -> None:
-    """Run the jobs that the store lacks, and store each record as soon as it is available."""
+    """Run the jobs that the store lacks, and store each record as soon as it is available.
+
+    No record follows the first one at or after `stop_at_s` on the monotonic clock.
+    """
     lacking = set() if outputs is None else _without_outputs(jobs, store, outputs)
     pending = []
     for job in jobs:
@@ -371,6 +390,8 @@ def _run_jobs(
                     progress.add(record)
                     if time_spent is not None:
                         time_spent.add(record)
+                if time.monotonic() >= stop_at_s:
+                    break
     finally:
         executor.close()
         store.compact()

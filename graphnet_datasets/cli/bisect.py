@@ -76,14 +76,13 @@ def bisect_sample(
     same command continues after an interruption. Exits with 0 if the search finished, with 3 if the
     budget ran out first, and with 1 if the graph does not fail.
     """
-    from ..compilers import find_entry, list_entries, parse_options, resolve_name
+    from ..compilers import parse_options
     from ..frameworks import framework_names
     from ..frameworks.builds import check_device
 
     check_device(device, framework_names())
     options = parse_options(option or [])
-    if not any(entry.name == compiler for entry in list_entries()):
-        find_entry(resolve_name(compiler))
+    check_compiler(compiler)
     from ..bisection import Budget, bisect
     from ..bisection.bisecting import default_settings
     from ..sample import Sample
@@ -99,7 +98,11 @@ def bisect_sample(
         timeouts_s=timeouts(timeout or []),
     )
     limits: dict[str, Any] = {"seconds": budget, "trials": max_trials}
-    with stoppable(f"The trials so far are in `{out}`"), new_output(out), _shown() as on_progress:
+    with (
+        stoppable(f"The trials so far are in `{out}`"),
+        new_output(out),
+        show_bisection() as on_progress,
+    ):
         bisection = bisect(
             sample,
             compiler,
@@ -120,6 +123,20 @@ def bisect_sample(
         raise typer.Exit(PARTLY)
 
 
+def check_compiler(compiler: str) -> str:
+    """Return the framework of a compiler; torch for one that supports several or is unknown.
+
+    Raises:
+        CompilerError: There is no compiler with this name, or no file with it.
+    """
+    from ..compilers import find_entry, list_entries, resolve_name
+
+    frameworks = {entry.framework for entry in list_entries() if entry.name == compiler}
+    if not frameworks:
+        find_entry(resolve_name(compiler))
+    return "torch" if len(frameworks) != 1 else frameworks.pop()
+
+
 def _only(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
     if len(rows) != 1:
         raise typer.BadParameter(
@@ -130,7 +147,7 @@ def _only(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _shown() -> Iterator[Callable[[Progress], None] | None]:
+def show_bisection() -> Iterator[Callable[[Progress], None] | None]:
     """Show progress on standard error: one updated line, or a line per improvement in logs."""
     from ..verbosity import are_progress_bars_disabled
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,11 +14,6 @@ from .run_options import ComparisonOptions, CompilerOptions, MeasurementOptions
 from .selection import SelectionOptions
 from .terminal import echo
 from .verdicts import VerdictPrinter
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ..scores import Expectation
 
 app = typer.Typer()
 
@@ -89,7 +84,14 @@ def run_samples(
     eager. `--against` exits with 3 if outputs differ, a sample is broken, or a sample is slower
     than allowed.
     """
-    from ..benchmark import VERDICTS_NAME, TimeSpent, compare_with_reference, run_again, run_records
+    from ..benchmark import (
+        VERDICTS_NAME,
+        TimeSpent,
+        compare_with_reference,
+        expected_verdicts,
+        run_again,
+        run_records,
+    )
     from ..scores import describe_expectations
 
     if again is not None:
@@ -142,24 +144,3 @@ def run_samples(
             raise typer.Exit(REGRESSED)
     if strict and (has_failures or not all(item.is_met for item in expectations)):
         raise typer.Exit(PARTLY)
-
-
-def expected_verdicts(runs: pa.Table, dataset: str) -> list[Expectation]:
-    """Return the expected verdicts of records of the config `compiler_bugs` beside their own.
-
-    The list is empty if no record belongs to that config, or if the dataset lacks the config.
-    """
-    from ..errors import DatasetNotFoundError
-    from ..schema.tables import COMPILER_BUGS
-    from ..scores import compare_with_expected
-    from ..storage.selection import read_rows
-
-    config = COMPILER_BUGS.name
-    ids = sorted({name for name in runs["sample_id"].to_pylist() if name.startswith(f"{config}/")})
-    if not ids:
-        return []
-    try:
-        rows = list(read_rows(dataset, config, ids, ("id", "expected")))
-    except DatasetNotFoundError:
-        return []
-    return compare_with_expected(rows, runs.to_pylist())

@@ -13,7 +13,7 @@ import json
 import os
 import string
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,22 +79,28 @@ def write_page(
         scores = [score(table, **options) for score in (speedup_score, error_aware_speedup_score)]
         parts = [f"<h2>{html.escape(name)}</h2>"]
         parts += [f'<div class="scroll">{score._repr_html_()}</div>' for score in scores]
-        parts += [_samples(table, variant), _headroom(table), _environments(table)]
+        parts += [_samples(table, variant), _headroom(table), environments(table)]
         sections.append("\n".join(parts))
     chosen = find_variant(variant)
+    summary = (
+        f"{len(tables)} run sets; p = {chosen.default_p if p is None else p:g}, b = {b:g}, "
+        f"variant {variant}. S(t) and ES(t) are those of the GraphNet technical report, "
+        "arXiv 2510.24035; 1 is eager. Intervals are 95 % over families."
+    )
+    return render_page(path, title=title, summary=summary, sections=sections)
+
+
+def render_page(
+    path: str | os.PathLike[str], *, title: str, summary: str, sections: Sequence[str]
+) -> Path:
+    """Write a self-contained page and return its path; the sections are HTML."""
     template = (
         importlib.resources.files("graphnet_datasets.report")
         .joinpath("templates/page.html")
         .read_text()
     )
     text = string.Template(template).substitute(
-        title=html.escape(title),
-        summary=html.escape(
-            f"{len(tables)} run sets; p = {chosen.default_p if p is None else p:g}, b = {b:g}, "
-            f"variant {variant}. S(t) and ES(t) are those of the GraphNet technical report, "
-            "arXiv 2510.24035; 1 is eager. Intervals are 95 % over families."
-        ),
-        sections="\n".join(sections),
+        title=html.escape(title), summary=html.escape(summary), sections="\n".join(sections)
     )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -163,8 +169,8 @@ def _cell(value: Any) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def _environments(table: pa.Table) -> str:
-    """List the machines of the runs, the most frequent first."""
+def environments(table: pa.Table) -> str:
+    """Return HTML that lists the machines of the runs, the most frequent first."""
     parts = []
     for text, count in Counter(table["environment"].to_pylist()).most_common():
         environment = parse_json(text, {"environment": text}) if text else {}

@@ -1,7 +1,8 @@
-"""The last lines that `graphnet run` and `graphnet score` print about good and bad compilers."""
+"""The last lines of `run`, `score`, `doctor` and `check` about good and bad compilers."""
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -46,6 +47,28 @@ def slow(module, example_inputs):
 
 
 def crashes(module, example_inputs):
+    ctypes.string_at(0)
+"""
+
+KERNELS = """
+import ctypes
+import time
+
+
+def right(x):
+    return (x.tanh(),)
+
+
+def doubles(x):
+    return (2 * x.tanh(),)
+
+
+def slow(x):
+    time.sleep(0.005)
+    return (x.tanh(),)
+
+
+def crashes(x):
     ctypes.string_at(0)
 """
 
@@ -116,6 +139,91 @@ def test_the_last_ten_lines_say_how_it_went(
     assert table.splitlines()[1].split()[1:6] == counts, table
     assert ": no interval: " in conclusion
     assert 'docs/scores.md, "How to read a score"' in legend
+
+
+QUICK = (
+    *("--budget", "0.1", "--threads", "1", "--memory-limit", "2", "--no-oracle", "--no-kernels"),
+)
+
+
+def doctor(compiler: str, dataset: Path, out: Path, exit_code: int) -> dict[str, str]:
+    """Return the last ten lines of `graphnet doctor` on one graph by their label."""
+    words = ("--quiet", "doctor", compiler, "--dataset", dataset, "--count", "1", "--out", out)
+    text = call(*words, *QUICK, exit_code=exit_code).stdout
+    last = text.partition("\n\n")[2].partition("\n\n")[2].splitlines()
+    assert 0 < len(last) <= 10
+    assert (out / "report.html").is_file()
+    return {line[:12].strip(): line[12:] for line in last}
+
+
+@pytest.mark.parametrize(
+    ("name", "exit_code", "verdict", "score", "worst"),
+    [
+        ("right", 0, "1 of 1 right", r"S\(-3\) = \d.*; right ones \d", None),
+        (
+            "doubles",
+            3,
+            "0 of 1 right, 1 wrong (test/one)",
+            r"S\(-3\) = 0\.10, no interval",
+            "wrong",
+        ),
+        pytest.param(
+            *("slow", 0, "1 of 1 right", r"S\(-3\) = 0\.0.*, no interval", "slow"),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *("crashes", 3, "0 of 1 right, 1 failed (test/one)", r"S\(-3\) = 0\.10", "failed"),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_the_doctor_says_how_it_went(
+    name: str,
+    exit_code: int,
+    verdict: str,
+    score: str,
+    worst: str | None,
+    candidates: Path,
+    dataset: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "doctor"
+    lines = doctor(f"{candidates}:{name}", dataset, out, exit_code)
+    assert lines["Verdict"] == f"mine.py:{name}: {verdict}"
+    assert re.match(score, lines["Score"]), lines
+    assert lines["Subset"].startswith("1 whole graph of 1 task, chosen from 2 graphs; ")
+    assert "Landlock" in lines["Machine"] and "torch" in lines["Machine"]
+    assert lines["Report"].startswith(f"{out}/report.html")
+    if worst is None:
+        return
+    assert lines["Worst"].startswith(f"test/one: {worst}; 1 operator of 1, torch.tanh -> {out}/")
+    test = Path(lines["Worst"].partition(" -> ")[2])
+    assert "graphnet_datasets" not in test.read_text()
+    # The records and the trials are stored, so that the same command runs nothing again.
+    words = ("--quiet", "doctor", f"{candidates}:{name}", "--dataset", dataset, "--count", "1")
+    result = call(*words, "--out", out, *QUICK, "--json", exit_code=exit_code)
+    answer = json.loads(result.stdout)
+    assert [finding["test"] for finding in answer["worst"]] == [str(test)]
+
+
+@pytest.mark.parametrize(
+    ("name", "exit_code", "verdict"),
+    [
+        ("right", 0, r"right   \d"),
+        ("doubles", 3, r"WRONG   at t = -3 \(largest error "),
+        ("slow", 0, r"right   0\.0\d*x"),
+        ("crashes", 3, r"failed  while \w+: SIGSEGV"),
+    ],
+)
+def test_a_check_says_how_it_went(
+    name: str, exit_code: int, verdict: str, dataset: Path, tmp_path: Path
+) -> None:
+    kernels = tmp_path / "kernels.py"
+    kernels.write_text(KERNELS)
+    words = ("--quiet", "check", "test/one", f"{kernels}:{name}", "--dataset", dataset)
+    lines = call(*words, *QUICK, exit_code=exit_code).stdout.splitlines()
+    assert len(lines) <= 10
+    assert re.match(rf"test/one  kernels\.py:{name}  {verdict}", lines[0]), lines
 
 
 def test_a_wrong_compiler_is_red_on_a_terminal(

@@ -1,0 +1,300 @@
+"""The result of a diagnosis, its last lines on a terminal, and its JSON object."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..bisection import Bisection
+from ..schema.tables import COMPILER_BUGS
+from ..scores import Expectation, Outcome, Summary, as_table, summarise
+from ..scores.intervals import Mean
+from ..scores.latency import split_by_size
+from ..scores.summary_text import (
+    describe_run,
+    mean_text,
+    no_interval,
+    not_distinguishable,
+    short_compiler,
+    times_text,
+)
+from ..scores.variants import TOLERANCE
+from ..terminal import counted, printable_line
+from .choosing import Subset
+from .machine import Machine
+
+REPORT_NAME = "report.html"
+TEST_NAME = "test_minimal.py"
+MAX_NAMED = 3
+"""Maximum number of samples named per outcome."""
+MAX_TARGETS = 3
+"""Maximum number of operators named per finding."""
+MAX_REASON = 120
+"""Maximum length of the reason why a sample was not reduced, in a line."""
+
+
+def is_known_bug(sample_id: str) -> bool:
+    """Return whether an id is of the config `compiler_bugs`.
+
+    >>> is_known_bug("compiler_bugs/tvm/pad"), is_known_bug("torch/resnet-18")
+    (True, False)
+    """
+    return sample_id.startswith(f"{COMPILER_BUGS.name}/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A wrong, failed or slow sample, with its bisection or the reason why there is none."""
+
+    sample_id: str
+    outcome: Outcome
+    verdict: str
+    bisection: Bisection | None = None
+    files: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The outcome in a word: wrong, failed or slow."""
+        return "slow" if self.outcome is Outcome.RIGHT else str(self.outcome)
+
+    @property
+    def minimal_case(self) -> str:
+        """The operators of the minimal part, or the reason why there is none."""
+        if self.bisection is None:
+            reason = " ".join(self.reason.split())
+            short = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
+            return f"not reduced: {short}"
+        targets = [*dict.fromkeys(self.bisection.targets)]
+        more = f" and {len(targets) - MAX_TARGETS} more" if len(targets) > MAX_TARGETS else ""
+        num_ops = counted(len(self.bisection.ops), "operator")
+        text = f"{num_ops} of {self.bisection.whole.num_ops}"
+        if not self.bisection.is_minimal:
+            text += " (not yet minimal)"
+        return f"{text}, {', '.join(targets[:MAX_TARGETS])}{more}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        found = self.bisection
+        return {
+            "sample_id": self.sample_id,
+            "kind": self.kind,
+            "verdict": self.verdict,
+            "failure": str(found.failure) if found else None,
+            "targets": list(found.targets) if found else None,
+            "is_minimal": found.is_minimal if found else None,
+            "test": str(self.files[TEST_NAME]) if self.files else None,
+            "reason": self.reason or None,
+        }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """The verdicts of a compiler on a subset, its worst samples, and the state of the machine.
+
+    `runs` is a table of records. `expectations` are the verdicts that the dataset expects on known
+    bugs. The score leaves known bugs out, because they do not represent models.
+    """
+
+    compiler: str
+    machine: Machine
+    subset: Subset
+    out: Path
+    runs: pa.Table
+    expectations: tuple[Expectation, ...]
+    findings: tuple[Finding, ...]
+    seconds: float
+
+    @functools.cached_property
+    def models(self) -> pa.Table:
+        """The records of whole graphs and parts."""
+        return self._records(is_of_bug=False)
+
+    @functools.cached_property
+    def bugs(self) -> pa.Table:
+        """The records of known bugs."""
+        return self._records(is_of_bug=True)
+
+    @functools.cached_property
+    def summary(self) -> Summary | None:
+        """The summary of whole graphs and parts; None if none of them ran."""
+        return summarise(self.models, duplicates="newest") if self.models.num_rows else None
+
+    @functools.cached_property
+    def other_cpu_share(self) -> float | None:
+        """The median share of the processors that other processes used; None if not measured."""
+        shares = [share for share in self.runs["other_cpu_share"].to_pylist() if share is not None]
+        return round(statistics.median(shares), 3) if shares else None
+
+    @property
+    def page(self) -> Path:
+        """The path of the page."""
+        return self.out / REPORT_NAME
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether a run is wrong or failed, or a known bug has another verdict than expected."""
+        expected = {item.sample_id for item in self.expectations}
+        return not all(item.is_met for item in self.expectations) or any(
+            outcome in (Outcome.WRONG, Outcome.FAILED)
+            for name, outcome in self.outcomes.items()
+            if name not in expected
+        )
+
+    @functools.cached_property
+    def outcomes(self) -> dict[str, Outcome]:
+        """The outcome of each sample."""
+        return {row["sample_id"]: describe_run(row)[0] for row in self.runs.to_pylist()}
+
+    def lines(self) -> list[tuple[str, str, bool]]:
+        """Return at most ten labelled lines, and whether each line is about a failure."""
+        lines = [
+            ("Machine", self._machine_text(), False),
+            ("Subset", self._subset_text(), False),
+            self._verdict_line(),
+            ("Score", self._score_text(), False),
+            ("By size", self._sizes_text(), False),
+            self._bugs_line(),
+            *(
+                (
+                    "Worst" if not number else "",
+                    f"{finding.sample_id}: {finding.kind}; {finding.minimal_case}"
+                    + (f" -> {finding.files[TEST_NAME]}" if finding.files else ""),
+                    finding.kind != "slow",
+                )
+                for number, finding in enumerate(self.findings)
+            ),
+            ("Report", f"{self.page} (records: graphnet score {self.out / 'runs'})", False),
+        ]
+        return [(label, printable_line(text), is_bad) for label, text, is_bad in lines if text]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        summary = self.summary
+        slowest = summary.slowest() if summary else None
+        return {
+            "compiler": self.compiler,
+            "machine": self.machine.to_dict(),
+            "subset": dataclasses.asdict(self.subset),
+            "num_run": self.runs.num_rows,
+            "other_cpu_share": self.other_cpu_share,
+            "seconds": round(self.seconds, 1),
+            "summary": summary.to_dict() if summary else None,
+            "outcomes": {name: str(outcome) for name, outcome in self.outcomes.items()},
+            "slowest": None
+            if slowest is None
+            else dict(zip(("id", "speedup"), slowest, strict=True)),
+            "speedup_by_size": {size: mean.value for size, mean in self.speedups_by_size().items()},
+            "worst": [finding.to_dict() for finding in self.findings],
+            "has_failures": self.has_failures,
+            "report": str(self.page),
+        }
+
+    def speedups_by_size(self) -> dict[str, Mean]:
+        """Return the mean speedup of the right samples by eager's time."""
+        means = {
+            str(size): summarise(tables[""], duplicates="newest").speedup
+            for size, tables in split_by_size({"": as_table(self.models)}).items()
+        }
+        return {size: mean for size, mean in means.items() if mean.value is not None}
+
+    def _records(self, *, is_of_bug: bool) -> pa.Table:
+        is_chosen = [is_known_bug(name) == is_of_bug for name in self.runs["sample_id"].to_pylist()]
+        return self.runs.filter(pa.array(is_chosen, pa.bool_()))
+
+    def _machine_text(self) -> str:
+        noise = f"load {self.machine.load:.1f} before"
+        if self.other_cpu_share is not None:
+            noise += f", other processes {self.other_cpu_share * 100:.0f} % of the processors"
+        threads = counted(self.machine.threads, "thread")
+        return f"{threads}, {noise}; {self.machine.layers}; {self.machine.packages}"
+
+    def _subset_text(self) -> str:
+        minutes, seconds = divmod(round(self.seconds), 60)
+        duration = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+        total = len(self.subset.ids)
+        text = f"{self.subset}, chosen from {self.subset.num_graphs:,} graphs; {duration}"
+        if self.runs.num_rows < total:
+            text += (
+                f"; {total - self.runs.num_rows} of {total} not run for lack of time: repeat the "
+                "command"
+            )
+        return text
+
+    def _verdict_line(self) -> tuple[str, str, bool]:
+        summary = self.summary
+        if summary is None:
+            return "Verdict", "no graph was run", True
+        num_right = summary.counts.get(Outcome.RIGHT, 0)
+        parts = [f"{short_compiler(self.compiler)}: {num_right} of {summary.num_graphs} right"]
+        worst_first = [finding.sample_id for finding in self.findings]
+        for outcome in Outcome:
+            names = summary.with_outcome(outcome)
+            if outcome is Outcome.RIGHT or not names:
+                continue
+            names.sort(key=lambda name: (name not in worst_first, name))
+            more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+            parts.append(f"{len(names)} {outcome} ({', '.join(names[:MAX_NAMED])}{more})")
+        is_bad = bool(summary.counts.get(Outcome.WRONG) or summary.counts.get(Outcome.FAILED))
+        return "Verdict", ", ".join(parts), is_bad
+
+    def _score_text(self) -> str:
+        summary = self.summary
+        if summary is None or summary.s is None:
+            return "no S(-3): no run counts"
+        text = f"S({TOLERANCE}) = {_plain(Mean(summary.s, summary.s_low, summary.s_high, 0))}"
+        if summary.s_low is None:
+            text += f", {no_interval(summary.s_family)}"
+        if summary.counts.get(Outcome.WRONG) or summary.counts.get(Outcome.FAILED):
+            text += f"; a wrong or failed graph counts as {summary.b:g}x"
+        mean = summary.speedup
+        verdict = {1: "faster than eager", -1: "slower than eager", None: ""}
+        if mean.value is not None:
+            text += f"; right ones {mean_text(mean)}"
+            conclusion = (
+                not_distinguishable(mean) if mean.direction == 0 else verdict[mean.direction]
+            )
+            text += f", {conclusion}" if conclusion else ""
+        return text
+
+    def _sizes_text(self) -> str:
+        sizes = [
+            f"{size} {times_text(mean.value)}" for size, mean in self.speedups_by_size().items()
+        ]
+        slowest = self.summary.slowest() if self.summary else None
+        if slowest:
+            sizes.append(f"slowest: {slowest[0]} {times_text(slowest[1])}")
+        return ", ".join(sizes)
+
+    def _bugs_line(self) -> tuple[str, str, bool]:
+        names = self.bugs["sample_id"].to_pylist()
+        num_right = sum(self.outcomes[name] is Outcome.RIGHT for name in names)
+        bad = [name for name in names if self.outcomes[name] is not Outcome.RIGHT]
+        if not names:
+            return "Known bugs", "", False
+        text = f"{num_right} of {len(names)} right"
+        if bad:
+            listed = ", ".join(name.partition("/")[2] for name in bad[:MAX_NAMED])
+            more = f" and {len(bad) - MAX_NAMED} more" if len(bad) > MAX_NAMED else ""
+            text += f"; not right: {listed}{more}"
+        unexpected = [item for item in self.expectations if not item.is_met]
+        if self.expectations:
+            text += f"; {len(self.expectations) - len(unexpected)} as expected"
+        changed = [
+            f"{item.sample_id.partition('/')[2]} (expected {item.expected})" for item in unexpected
+        ]
+        text += f", not {', '.join(changed[:MAX_NAMED])}" if changed else ""
+        expected = {item.sample_id for item in self.expectations if item.is_met}
+        bad_names = [name for name in bad if f"{name}" not in expected]
+        return "Known bugs", text, bool(bad_names or unexpected)
+
+
+def _plain(mean: Mean) -> str:
+    """Return a score with its interval, without the sign for a multiple."""
+    return mean_text(mean).replace("x", "", 1)
