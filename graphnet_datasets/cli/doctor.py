@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,13 +25,6 @@ app = typer.Typer()
 TIMEOUTS = ("load=60", "baseline=60", "compile=90", "run=60", "profile=30", "oracle=60")
 """Timeouts of a diagnosis: one graph that hangs must not use up the time of all others."""
 LABEL_WIDTH = 12
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class DoctorOptions(MeasurementOptions):
-    """The options of `graphnet run`, with shorter timeouts."""
-
-    title: ClassVar[str] = "Measurement"
 
 
 @app.command(
@@ -64,7 +57,7 @@ def diagnose_compiler(
     ] = "graphnet",
     device: Annotated[str, typer.Option(help="cpu, cuda (the first GPU) or cuda:N.")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    measurement: DoctorOptions,
+    measurement: MeasurementOptions,
 ) -> None:
     """Examine a compiler in about five minutes, or print the state of this machine.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,14 +81,14 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        found = self.bisection
+        bisection = self.bisection
         return {
             "sample_id": self.sample_id,
             "kind": self.kind,
             "verdict": self.verdict,
-            "failure": str(found.failure) if found else None,
-            "targets": list(found.targets) if found else None,
-            "is_minimal": found.is_minimal if found else None,
+            "failure": str(bisection.failure) if bisection else None,
+            "targets": list(bisection.targets) if bisection else None,
+            "is_minimal": bisection.is_minimal if bisection else None,
             "test": str(self.files[TEST_NAME]) if self.files else None,
             "reason": self.reason or None,
         }
@@ -239,8 +239,7 @@ class Diagnosis:
             if outcome is Outcome.RIGHT or not names:
                 continue
             names.sort(key=lambda name: (name not in worst_first, name))
-            more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-            parts.append(f"{len(names)} {outcome} ({', '.join(names[:MAX_NAMED])}{more})")
+            parts.append(f"{len(names)} {outcome} ({_listed(names)})")
         is_bad = bool(summary.counts.get(Outcome.WRONG) or summary.counts.get(Outcome.FAILED))
         return "Verdict", ", ".join(parts), is_bad
 
@@ -273,26 +272,35 @@ class Diagnosis:
         return ", ".join(sizes)
 
     def _bugs_line(self) -> tuple[str, str, bool]:
-        names = self.bugs["sample_id"].to_pylist()
-        num_right = sum(self.outcomes[name] is Outcome.RIGHT for name in names)
-        bad = [name for name in names if self.outcomes[name] is not Outcome.RIGHT]
+        """Return how many known bugs show, and the verdicts that the dataset does not expect."""
+        label, names = "Known bugs", self.bugs["sample_id"].to_pylist()
         if not names:
-            return "Known bugs", "", False
-        text = f"{num_right} of {len(names)} right"
+            return label, "", False
+        bad = [name for name in names if self.outcomes[name] is not Outcome.RIGHT]
+        text = f"{len(names) - len(bad)} of {len(names)} right"
         if bad:
-            listed = ", ".join(name.partition("/")[2] for name in bad[:MAX_NAMED])
-            more = f" and {len(bad) - MAX_NAMED} more" if len(bad) > MAX_NAMED else ""
-            text += f"; not right: {listed}{more}"
-        unexpected = [item for item in self.expectations if not item.is_met]
+            text += f"; not right: {_listed([_short_bug(name) for name in bad])}"
         if self.expectations:
-            text += f"; {len(self.expectations) - len(unexpected)} as expected"
-        changed = [
-            f"{item.sample_id.partition('/')[2]} (expected {item.expected})" for item in unexpected
-        ]
-        text += f", not {', '.join(changed[:MAX_NAMED])}" if changed else ""
-        expected = {item.sample_id for item in self.expectations if item.is_met}
-        bad_names = [name for name in bad if f"{name}" not in expected]
-        return "Known bugs", text, bool(bad_names or unexpected)
+            changed = [
+                f"{_short_bug(item.sample_id)} (expected {item.expected})"
+                for item in self.expectations
+                if not item.is_met
+            ]
+            text += f"; unlike before: {_listed(changed)}" if changed else "; all as expected"
+        expected = {item.sample_id for item in self.expectations}
+        is_bad = not {*bad} <= expected or not all(item.is_met for item in self.expectations)
+        return label, text, is_bad
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"{', '.join(names[:MAX_NAMED])}{more}"
+
+
+def _short_bug(sample_id: str) -> str:
+    """Return the id of a known bug without the name of its config."""
+    return sample_id.partition("/")[2]
 
 
 def _plain(mean: Mean) -> str:
