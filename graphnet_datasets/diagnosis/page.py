@@ -110,7 +110,7 @@ def _table(diagnosis: Diagnosis) -> str:
         if value and math.isfinite(value)
     ]
     domain = min([0.5, *bounds]), max([2.0, *bounds])
-    head = ("sample", "kind", "eager", "verdict", "speedup")
+    head = ("sample", "kind", "eager", "verdict")
     cells = "".join(f"<th>{name}</th>" for name in head)
     body = "".join(_row(row, time_ms, diagnosis, domain) for row, time_ms in rows)
     return (
@@ -133,14 +133,20 @@ def _row(
     if outcome is Outcome.RIGHT:
         bar = score_bar(row["speedup"], row.get("speedup_low"), row.get("speedup_high"), domain)
     time = f"{time_ms:.3g} ms" if math.isfinite(time_ms) else ""
-    texts = (html.escape(printable_line(name)), html.escape(str(kind or "")), time)
+    shown = html.escape(printable_line(name)).replace("/", "/<wbr>")
+    texts = (shown, html.escape(str(kind or "")), time)
     cells = "".join(f"<td>{text}</td>" for text in texts)
-    return f"<tr>{cells}<td{_css(is_bad)}>{html.escape(verdict)}</td><td>{bar}</td></tr>"
+    return f"<tr>{cells}<td{_css(is_bad)}>{html.escape(verdict)}{bar}</td></tr>"
 
 
 def _order(row: Mapping[str, Any], outcomes: Mapping[str, Outcome]) -> tuple[int, float, str]:
-    place = ORDER.index(outcomes[row["sample_id"]])
-    return place, row.get("speedup") or 0.0, row["sample_id"]
+    """Return the place of a sample: the largest error first, then the slowest."""
+    outcome = outcomes[row["sample_id"]]
+    if outcome is Outcome.WRONG:
+        value = -math.inf if row.get("min_t") is None else -row["min_t"]
+    else:
+        value = row.get("speedup") or 0.0
+    return ORDER.index(outcome), value, row["sample_id"]
 
 
 def _expectations(diagnosis: Diagnosis) -> str:
