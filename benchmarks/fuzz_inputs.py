@@ -1,7 +1,7 @@
 """Mutate rows, records, traces, folders and files, and call public functions on them.
 
     python benchmarks/fuzz_inputs.py [--rows 4000] [--records 2000] [--traces 1000]
-        [--folders 2000] [--npz 1000] [--verbs REGEX] [--seed 0] [--out FILE]
+        [--folders 2000] [--npz 1000] [--verbs REGEX] [--seed 0] [--first 0] [--out FILE]
 
 Each mutation is given to one verb, in a forked process that makes thousands of calls, with a memory
 limit of a fifth more than the verb's own, in an empty working directory. Counted are signals,
@@ -79,6 +79,7 @@ def _options() -> argparse.Namespace:
         parser.add_argument(f"--{kind}", type=int, default=count, help=f"mutations of {kind}")
     parser.add_argument("--verbs", default="", help="only verbs whose name matches")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first mutation")
     parser.add_argument("--out", type=Path, help="a file for the details of what went wrong")
     parser.add_argument("--sandbox", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -103,7 +104,7 @@ def _fuzz(options: argparse.Namespace) -> int:
         most_calls = getattr(options, kind) / sum(shares)
 
         def attempt(verb: str, number: int, attempts: Any = attempts) -> tuple[str, Any]:
-            seed = f"{options.seed}:{attempts.kind}:{verb}:{number}"
+            seed = f"{options.seed}:{attempts.kind}:{verb}:{options.first + number}"
             return seed, _call(attempts, verb, seed, log, empty_folder, GraphNetError)
 
         for verb, share in zip(verbs, shares, strict=True):

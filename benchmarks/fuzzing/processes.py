@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import faulthandler
 import mmap
 import os
 import resource
 import signal
 import struct
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 MAX_DATA_BYTES = 300_000_000
 """Memory that one call may add to its process."""
@@ -26,6 +29,7 @@ CALL_TIMEOUT_S = 3.0
 """Processor time of one call; it may wait thirty times as long."""
 _TIMEOUTS = (signal.SIGALRM, signal.SIGPROF)
 _TEXT = 2000
+_MAX_FRAMES = 12
 
 CALLS_PER_CHILD, OPERATORS_PER_CHILD = 2000, 40
 _HEAD = struct.Struct("<qq")
@@ -36,7 +40,10 @@ _COUNTS = 4096
 
 @dataclasses.dataclass
 class Outcome:
-    """Results of the calls of one operator; `slow` and `deaths` contain the calls themselves."""
+    """Results of the calls of one operator; `slow` and `deaths` contain the calls themselves.
+
+    A death also lists the Python frames of the thread that received the signal, innermost first.
+    """
 
     calls: int = 0
     accepted: int = 0
@@ -83,7 +90,9 @@ def _run_chunk(
 
     with mmap.mmap(-1, _COUNTS + _COUNT.size * len(names)) as board:
         while begin < end:
-            status, position, text, counts = _child(job, begin, end, board, len(names), timeout_s)
+            status, position, text, counts, trace = _child(
+                job, begin, end, board, len(names), timeout_s
+            )
             for outcome, (accepted, cpu_s, slowest_call, slowest_s) in zip(
                 outcomes, counts, strict=True
             ):
@@ -111,6 +120,7 @@ def _run_chunk(
                             "call": text,
                             "number": position % num_calls,
                             "alone": alone < 0 and not is_slow,
+                            "trace": trace,
                         }
                     )
                 elif is_slow:  # again, so that it was not the machine
@@ -138,31 +148,38 @@ def _child(
     board: mmap.mmap,
     num_counts: int,
     timeout_s: float = CALL_TIMEOUT_S,
-) -> tuple[int, int, str, list[tuple[int, float, int, float]]]:
+) -> tuple[int, int, str, list[tuple[int, float, int, float]], list[str]]:
     board[:] = bytes(len(board))
     _HEAD.pack_into(board, 0, begin, 0)
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            _work(job, begin, end, board, timeout_s)
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
+    with tempfile.TemporaryFile() as file:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                _work(job, begin, end, board, timeout_s, file)
+                code = 0
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        file.seek(0)
+        lines = file.read().decode(errors="replace").splitlines()
+        trace = [line.strip() for line in lines if line.startswith("  File")][:_MAX_FRAMES]
     position, length = _HEAD.unpack_from(board, 0)
     text = board[_HEAD.size : _HEAD.size + length].decode(errors="replace")
     counts = [_COUNT.unpack_from(board, _COUNTS + _COUNT.size * at) for at in range(num_counts)]
-    return os.waitstatus_to_exitcode(status), position, text, counts
+    return os.waitstatus_to_exitcode(status), position, text, counts, trace
 
 
-def _work(job: Job, begin: int, end: int, board: mmap.mmap, timeout_s: float) -> None:
+def _work(
+    job: Job, begin: int, end: int, board: mmap.mmap, timeout_s: float, trace: IO[bytes]
+) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 1)
     os.dup2(null, 2)
     for name in ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGBUS", "SIGILL", "SIGALRM", "SIGPROF"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
+    faulthandler.enable(trace, all_threads=False)
     try:
         _make_calls(job, begin, end, board, timeout_s)
     finally:

@@ -19,8 +19,9 @@ from ..benchmark.samples import LINEAR
 
 PACKAGE = Path(__file__).parents[2] / "graphnet_datasets"
 SHADOWS = (
-    "json", "numpy", "torch", "paddle", "sitecustomize", "usercustomize", "pyarrow", "socket",
-    "datasets", "tvm", "islpy", "graphnet_datasets",
+    "json", "typing", "numpy", "torch", "paddle", "sitecustomize", "usercustomize", "pyarrow",
+    "socket", "datasets", "tvm", "islpy", "matplotlib", "onnx", "torch_geometric", "jax",
+    "evil_backend", "graphnet_datasets/__init__", "concurrent/__init__",
 )  # fmt: skip
 SERVERS = sorted(
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
@@ -38,20 +39,47 @@ VERBS = {
     "translate": ["translate", "./samples", "--to", "paddle", "--out", "paddle.parquet", "--check"],
     "tasks": ["tasks", "./samples", "--out", "tasks"],
     "tc compile": ["tc", "compile", "add.tc", "--shape", "A=8", "--shape", "B=8"],
+    "bisect": ["bisect", "./samples/linear", "--compiler", "wrong.py:compile", "--no-sizes"],
+    "tune": ["tune", "./samples", "--out", "tuned", "--trials", "2", "--tuner", "random"],
+    "tc tune": [
+        "tc",
+        "tune",
+        "add.tc",
+        "--shape",
+        "A=8",
+        "--shape",
+        "B=8",
+        "--cache",
+        "tuned.parquet",
+        "--population",
+        "2",
+        "--generations",
+        "1",
+    ],
+    "check": ["check", "./samples/linear", "candidate.py"],
+    "convert": ["convert", "./samples", "--to", "networkx"],
+    "calibrate": ["calibrate", "./samples", "--out", "calibrated.parquet"],
 }
 QUICK = ("run", "validate", "import", "tc compile")
+FILES = {
+    "add.tc": "def add(float(N) A, float(N) B) -> (C) { C(i) = A(i) + B(i) }",
+    "candidate.py": "def run(x, weight):\n    return (x @ weight.T).relu()\n",
+    "matplotlibrc": "backend: module://evil_backend\n",
+    "wrong.py": "def compile(module, example_inputs):\n    return lambda **x: module(**x) + 1\n",
+}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, which holds samples and modules that leave a mark when imported."""
     write_directory(LINEAR, tmp_path / "samples" / "linear")
-    (tmp_path / "add.tc").write_text(
-        "def add(float(N) A, float(N) B) -> (C) { C(i) = A(i) + B(i) }"
-    )
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
     mark = tmp_path / "imported"
     for name in SHADOWS:
-        (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r} + ' ')\n")
+        path = tmp_path / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"open({str(mark)!r}, 'a').write({name!r} + ' ')\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
