@@ -1,1 +1,1 @@
-"""Makes the datasets out of catalogs of models; run from a checkout, not installed."""
+"""Builds datasets from catalogs of models. The package is run from a checkout and not installed."""

@@ -1,4 +1,4 @@
-"""`python -m builder`: make the embedded dataset, or the full one, out of catalogs of models."""
+"""`python -m builder`: build the embedded dataset, or the full dataset, from catalogs of models."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def main(arguments: list[str] | None = None) -> int:
         return _import(arguments)
     parser = argparse.ArgumentParser(prog="python -m builder", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    _add_starter(commands.add_parser("starter", help="a dataset of the project's own catalogs"))
+    _add_starter(
+        commands.add_parser("starter", help="build the dataset of the project's own catalogs")
+    )
     again = commands.add_parser(
-        "calibrate", help="calibrate the embedded graphs, as `starter` does last"
+        "calibrate", help="calibrate the embedded graphs (also the last step of `starter`)"
     )
     again.set_defaults(run=_calibrate)
     again.add_argument("--out", type=Path, default=EMBEDDED)
@@ -45,9 +47,11 @@ def main(arguments: list[str] | None = None) -> int:
     _add_columns(
         commands.add_parser("columns", help="update the derived columns of the embedded graphs")
     )
-    _add_subgraphs(commands.add_parser("subgraphs", help="the tables of subgraphs beside it"))
-    _add_tuning(commands.add_parser("tuning", help="tasks and records of tuning beside it"))
-    _add_catalog(commands.add_parser("catalog", help="the full dataset, from every source"))
+    _add_subgraphs(
+        commands.add_parser("subgraphs", help="build the tables of subgraphs of a dataset")
+    )
+    _add_tuning(commands.add_parser("tuning", help="add tasks and records of tuning to a dataset"))
+    _add_catalog(commands.add_parser("catalog", help="build the full dataset from all sources"))
     add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
     weights = commands.add_parser("weights", help="measure the weights of the captured models")
     weights.set_defaults(run=_weights)
@@ -55,28 +59,34 @@ def main(arguments: list[str] | None = None) -> int:
     weights.add_argument("--build", type=Path, default=Path("build/catalog"))
     weights.add_argument("--jobs", type=int, default=default_jobs())
     hours = commands.add_parser(
-        "hours", help="time and memory of the captures of a build directory"
+        "hours", help="print the time and memory of the captures of a build directory"
     )
     hours.set_defaults(run=_hours)
     hours.add_argument("--build", type=Path, default=Path("build/catalog"))
-    add_ship(commands.add_parser("ship", help="the full dataset into the package"))
-    add_measure(commands.add_parser("measure", help="time its graphs under every compiler"))
-    add_runs(commands.add_parser("runs", help="the records of that into the package"))
-    add_rejudge(commands.add_parser("rejudge", help="the verdicts of embedded records, made again"))
-    _add_audit(commands.add_parser("audit", help="capture models and compare with the models"))
-    add_check(commands.add_parser("check", help="check the graphs that were captured"))
+    add_ship(commands.add_parser("ship", help="copy the full dataset into the package"))
+    add_measure(
+        commands.add_parser("measure", help="time the graphs of a dataset under every compiler")
+    )
+    add_runs(commands.add_parser("runs", help="copy the records of `measure` into the package"))
+    add_rejudge(commands.add_parser("rejudge", help="judge the embedded records again"))
+    _add_audit(
+        commands.add_parser("audit", help="capture models and compare the captures with the models")
+    )
+    add_check(commands.add_parser("check", help="check the captured graphs"))
     _add_choose(
-        commands.add_parser("choose", help="choose the embedded graphs of the full dataset")
+        commands.add_parser("choose", help="choose the graphs of the full dataset to embed")
     )
     add_gpu_records(commands)
-    add_gpu_cache(commands.add_parser("gpu-cache", help="compile for a GPU that is not there"))
+    add_gpu_cache(
+        commands.add_parser("gpu-cache", help="compile for a GPU on a machine without one")
+    )
     add_check_gpu_cache(
-        commands.add_parser("check-gpu-cache", help="whether a GPU takes kernels from the caches")
+        commands.add_parser("check-gpu-cache", help="check that a GPU uses kernels from the caches")
     )
     add_compiler_bugs(
-        commands.add_parser("compiler-bugs", help="the table of known bugs of compilers beside it")
+        commands.add_parser("compiler-bugs", help="build the table of known bugs of compilers")
     )
-    commands.add_parser("import", help="GraphNet's trees, as `graphnet import` does")
+    commands.add_parser("import", help="import GraphNet directories like `graphnet import`")
     options = parser.parse_args(arguments)
     try:
         return options.run(options)
@@ -100,17 +110,15 @@ def _add_starter(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only",
         default="",
-        help="capture entries with this substring in their name, write nothing",
+        help="capture only entries with this substring in their name, and write no dataset",
     )
     parser.add_argument("--jobs", type=int, default=default_jobs())
+    parser.add_argument("--no-calibration", action="store_true", help="skip the calibration")
     parser.add_argument(
-        "--no-calibration", action="store_true", help="leave out the statistics that fit graphs"
+        "--only-failed", action="store_true", help="retry failed entries, and write no dataset"
     )
     parser.add_argument(
-        "--only-failed", action="store_true", help="retry failed entries; write nothing"
-    )
-    parser.add_argument(
-        "--allow-failures", action="store_true", help="write the dataset without what failed"
+        "--allow-failures", action="store_true", help="write the dataset without the failed entries"
     )
 
 
@@ -118,10 +126,12 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_columns)
     parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument(
-        "--add", type=Path, help="a build directory whose captures of other catalogs are added"
+        "--add", type=Path, help="build directory with captures of other catalogs to add"
     )
     parser.add_argument(
-        "--regroup", action="store_true", help="make groups and splits anew: graphs may move"
+        "--regroup",
+        action="store_true",
+        help="compute groups and splits again; graphs may change their split",
     )
 
 
@@ -134,14 +144,14 @@ def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--build", type=Path, default=Path("build/subgraphs"), help="directory of finished work"
     )
-    parser.add_argument("--picture", type=Path, help="a directory for the picture of coverage")
-    parser.add_argument("--docs", type=Path, help="a page with markers for the table of subgraphs")
+    parser.add_argument("--picture", type=Path, help="directory for the picture of coverage")
+    parser.add_argument("--docs", type=Path, help="page with markers for the table of subgraphs")
     parser.add_argument("--jobs", type=int, default=default_jobs())
 
 
 def _add_tuning(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_tuning)
-    parser.add_argument("pool", type=Path, help="a dataset that `graphnet tune` wrote")
+    parser.add_argument("pool", type=Path, help="dataset written by `graphnet tune`")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
 
 
@@ -152,10 +162,10 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="*", help=f"of {', '.join(SOURCES)}; default: all")
     parser.add_argument("--build", type=Path, default=Path("build/catalog"), help="captures")
     parser.add_argument("--out", type=Path, help="the dataset; default: capture only")
-    parser.add_argument("--docs", type=Path, help="a page with markers around the table of models")
+    parser.add_argument("--docs", type=Path, help="page with markers around the table of models")
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--executor", choices=("local", "ray"), default="local")
-    parser.add_argument("--limit", type=int, help="at most so many entries of each source")
+    parser.add_argument("--limit", type=int, help="maximum number of entries of each source")
     parser.add_argument(
         "--anew", action="store_true", help="also capture the graphs of the embedded dataset"
     )
@@ -163,7 +173,9 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
         "--retry", action="store_true", help="retry the failures in this build directory"
     )
     parser.add_argument(
-        "--only-failed", action="store_true", help="nothing but what failed; write nothing"
+        "--only-failed",
+        action="store_true",
+        help="capture only failed entries, and write no dataset",
     )
     parser.add_argument(
         "--no-capture", action="store_true", help="use the captures in the build directory"
@@ -172,7 +184,7 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
 
 def _add_audit(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_audit)
-    parser.add_argument("--models", type=int, default=100, help="how many get a verdict")
+    parser.add_argument("--models", type=int, default=100, help="number of models with a verdict")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--library", action="append", help="default: every installed library")
@@ -181,7 +193,7 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out", type=Path, default=Path("build/audit.jsonl"),
-        help="a JSON line per model; the same command goes on from there",
+        help="file of results, one JSON line per model; the same command continues it",
     )  # fmt: skip
 
 
@@ -265,7 +277,7 @@ def _columns(options: argparse.Namespace) -> int:
     groups = {group for _, group in placed.rows}
     print(f"{len(placed.rows)} graphs of {len(groups)} groups in {options.out}")
     for name in placed.left_out:
-        print(f"left out, since it would link two splits: {name}")
+        print(f"omitted, because it would link two splits: {name}")
     return 0
 
 
@@ -307,7 +319,7 @@ def _catalog(options: argparse.Namespace) -> int:
             chosen, options, keys, executor=options.executor, is_failure_kept=is_kept
         )
         if options.only_failed:
-            print(f"{summary(captures)} of what had failed")
+            print(f"{summary(captures)} of the failed entries")
             return 0
         order = {entry.name: position for position, entry in enumerate(entries)}
         captures.sort(key=lambda capture: order[capture.entry.name])
@@ -346,7 +358,9 @@ def _hours(options: argparse.Namespace) -> int:
 
     efforts = read_efforts(options.build)
     if not efforts:
-        raise GraphNetError(f"`{options.build}` has no `{RECORDS}`: nothing was captured in it.")
+        raise GraphNetError(
+            f"`{options.build}` has no `{RECORDS}`. Choose a build directory with captures."
+        )
     print("\n".join(effort_table(add_up(efforts))))
     return 0
 

@@ -1,6 +1,6 @@
 """Timing of the dataset's graphs under every CPU compiler: the config `runs`.
 
-    python -m builder measure --out build/runs          # stop it, start it again
+    python -m builder measure --out build/runs          # may be interrupted and repeated
     python -m builder runs build/runs --docs docs/compilers.md
 
 An arm is a compiler with options, for the graphs of its framework. The same command continues after
@@ -83,25 +83,25 @@ ARMS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     "aotinductor": ("torch", "aotinductor", {}),
     "inductor-max-autotune": ("torch", "inductor", {"mode": "max-autotune"}),
 }
-"""By name: framework, compiler, options. What compiles quickly first, so that a run that is stopped
-has most of the table."""
+"""Framework, compiler and options of each arm by name. Arms that compile quickly come first, so
+that an interrupted run covers most of the table."""
 
 MAX_BILLIONS = 50.0
-"""Floating-point operations of the largest graphs that are timed, in billions: a call of them takes
-an eager core of a CPU about a second, so that all of a sample stays under its budget."""
+"""Maximum floating-point operations of a timed graph, in billions. An eager call of such a graph
+takes about a second on one core, so that a sample stays within its budget."""
 
 MAX_CALL_S = 2.0
-"""Graphs of which a call of eager takes longer have a record under the first arm alone: ten pairs
-with their warming up are some 25 calls, which must end before the timeout of a run does."""
+"""Maximum time of an eager call. Slower graphs only get a record of the first arm: ten pairs and
+the warm-up take about 25 calls, which must end before the timeout."""
 
 RUN_TIMEOUT_S = 60.0
 
 
 def candidates(rows: Sequence[Mapping[str, Any]], max_flops: float) -> list[Mapping[str, Any]]:
-    """Return the graphs to time: `small` ones, the quickest first, then those of few operations.
+    """Return the graphs to time: first the `small` graphs, the fastest first, then other graphs.
 
-    The latter come in an order that is random but always the same (SHA-256 of the id), so that the
-    first so many of them are a fair sample of all.
+    The other graphs have at most `max_flops` operations and are in a fixed random order (SHA-256 of
+    the id), so that any number of the first graphs is a fair sample of all.
 
     >>> rows = [{"id": "a", "tags": [], "flops": 9}, {"id": "b", "tags": ["small"], "flops": None},
     ...         {"id": "c", "tags": None, "flops": None}, {"id": "d", "tags": [], "flops": 8}]
@@ -148,7 +148,7 @@ def measure(
 
     unknown = sorted(set(arms) - set(ARMS))
     if unknown:
-        raise GraphNetError(f"There is no arm `{unknown[0]}`. Choose of {', '.join(ARMS)}.")
+        raise GraphNetError(f"There is no arm `{unknown[0]}`. Choose one of {', '.join(ARMS)}.")
     if not is_anew and not any(out.rglob("*.parquet")):
         _take_records(source, out)
     columns = ["id", "framework", "tags", "flops"]
@@ -190,10 +190,10 @@ def measure(
 
 
 def _too_slow(records: Any) -> Iterator[str]:
-    """Yield the ids of graphs of which a call of eager takes more than `MAX_CALL_S`.
+    """Yield the ids of graphs whose eager call takes more than `MAX_CALL_S`.
 
-    A timeout before eager alone was timed is eager's too, whatever the status: a compiler that was
-    slow beside a quick eager has its times.
+    A timeout before eager was timed counts as well, whatever the status: if only the compiler was
+    slow, the record has eager's times.
 
     >>> list(_too_slow({"sample_id": ["a", "b", "c"], "baseline_alone_ms": [[9.0], None, [3e3]],
     ...                 "status": ["run_failed", "run_failed", "ok"],
@@ -213,7 +213,7 @@ def _too_slow(records: Any) -> Iterator[str]:
 
 
 def _take_records(source: Path, out: Path) -> None:
-    """Copy the records that a dataset has into a directory of runs, where it has any."""
+    """Copy the records of a dataset, if it has any, to a directory of runs."""
     folder = source / RUNS.name
     if any(folder.glob("*.parquet")):
         out.mkdir(parents=True, exist_ok=True)
@@ -257,7 +257,7 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
 
 
 def _of_rows(runs: pa.Table, dataset: Path) -> pa.Table:
-    """Return the records that were made of graphs as the dataset has them now."""
+    """Return the records whose graphs have not changed since."""
     names = runs["sample_id"].unique().to_pylist()
     digests = {
         row["id"]: sample_digest(Sample.from_row(row))
@@ -270,15 +270,15 @@ def _of_rows(runs: pa.Table, dataset: Path) -> pa.Table:
     )
     if left_out := runs.num_rows - matching.num_rows:
         print(
-            f"{counted(left_out, 'record')} left out, of graphs that have changed since: "
-            "`python -m builder measure` makes them anew.",
+            f"{counted(left_out, 'record')} omitted, because their graphs have changed since. Run "
+            "`python -m builder measure` to measure them again.",
             file=sys.stderr,
         )
     return matching
 
 
 def _named_arms(runs: pa.Table) -> dict[str, pa.Table]:
-    """Return the records of each arm under its name in `ARMS`, or as `split_arms` calls it."""
+    """Return the records of each arm by its name in `ARMS`, or else its name from `split_arms`."""
     options_of = {}
     for name, rows in split_arms(runs).items():
         given_options = json.loads(rows["compiler_options"][0].as_py() or "{}")
@@ -293,9 +293,9 @@ def _named_arms(runs: pa.Table) -> dict[str, pa.Table]:
 
 
 def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
-    """Return the table of which operator breaks which compiler, as lines in Markdown.
+    """Return the table of operators that break compilers, as lines in Markdown.
 
-    Records that say nothing of their compiler, such as a failure of eager, are left out.
+    Records that say nothing about their compiler, such as a failure of eager, are omitted.
     """
     arms = {
         name: rows.filter(pa.array(is_counted(rows, _VARIANT))).to_pylist()
@@ -312,7 +312,7 @@ def table_of_breaking(runs: pa.Table, dataset: Path) -> list[str]:
 
 
 def table_of_arms(runs: pa.Table) -> list[str]:
-    """Return how the graphs went under each arm, and its scores, as lines in Markdown."""
+    """Return the table of outcomes and scores of each arm, as lines in Markdown."""
     lines = [
         f"| arm | graphs | {' | '.join(_SHOWN)} | failed | not counted | S(-3) | ES(3) |",
         f"|---|{'---|' * (len(_SHOWN) + 5)}",

@@ -29,7 +29,7 @@ BUILDER = Path(__file__).parent
 MEMORY_BYTES = 5 * 2**30
 MAX_FLOPS = 10**10
 MAX_PARAMS = 10**8
-"""The largest operations and parameters of the models that are drawn, by their embedded graphs."""
+"""Limits of the operations and parameters of a drawn model, according to its embedded graph."""
 
 LIMITS = Limits(
     phase_timeouts_s={"build": 300.0, "capture": 600.0, "write": 120.0}, memory_bytes=MEMORY_BYTES
@@ -71,8 +71,8 @@ class Audit:
 def catalog_entries(dataset: Path = EMBEDDED) -> list[Entry]:
     """Return the entries of all catalogs whose library is installed, each name once.
 
-    Entries of the catalog files come first. Those of libraries that are walked are the entries of
-    the embedded graphs. Models whose embedded graphs have more than `MAX_FLOPS` or `MAX_PARAMS` are
+    Entries of the catalog files come first. For libraries with a walk, the entries are those of the
+    embedded graphs. Models whose embedded graphs have more than `MAX_FLOPS` or `MAX_PARAMS` are
     left out.
     """
     lines, large = _embedded(dataset)
@@ -108,7 +108,7 @@ def _embedded(dataset: Path) -> tuple[list[str], set[str]]:
 
 
 def draw(entries: Iterable[Entry], seed: int) -> list[Entry]:
-    """Return the entries in a random order that takes every kind of entry in turn.
+    """Return the entries in a random order that alternates between the kinds of entries.
 
     Entries of one library, mode and dtype, with or without symbols, are of one kind.
     """
@@ -126,7 +126,7 @@ def draw(entries: Iterable[Entry], seed: int) -> list[Entry]:
 
 
 def read_results(path: Path, entries: Iterable[Entry]) -> list[Audit]:
-    """Return the results for entries that an earlier audit wrote to a file of JSON lines.
+    """Return the results of an earlier audit from a file of JSON lines.
 
     A file that does not exist has no results. Results for other entries are ignored.
     """
@@ -149,8 +149,8 @@ def audit(
     """Capture entries in order until `count` of them have a verdict, and yield every result.
 
     A skipped model is replaced by the next entry. Results of an `earlier` audit count, and are
-    yielded first. With `is_twice` each model is built and captured twice, and has to have the same
-    structure hashes.
+    yielded first. With `is_twice`, each model is built and captured twice, and both captures must
+    have the same structure hashes.
     """
     yield from earlier
     names = {result.entry.name for result in earlier}

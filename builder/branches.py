@@ -18,12 +18,12 @@ import torch
 
 @contextlib.contextmanager
 def layers_kept() -> Iterator[None]:
-    """Let `torch.rand([])` give the number 1, which is below no probability, instead of a tensor.
+    """Make `torch.rand([])` and `numpy.random.rand()` return the number 1, so that no layer is
+    dropped.
 
-    So does `numpy.random.rand()`. Many models draw a number for each layer in train mode and leave
-    the layer out where it is small (layerdrop, stochastic depth): the graph of such a call is
-    another one each time. Drawn tensors of any other shape, as dropout and noise need them, are
-    drawn as ever.
+    Many models draw a number for each layer in train mode and skip the layer if the number is small
+    (layerdrop, stochastic depth), so that each call has a different graph. Tensors of other shapes,
+    such as those of dropout and noise, are drawn as usual.
 
     >>> with layers_kept():
     ...     torch.rand([]) < 0.1, tuple(torch.rand(2).shape)
@@ -48,7 +48,7 @@ class _Finite:
     """The result of `torch.isfinite` if all elements are assumed to be finite."""
 
     def all(self) -> bool:
-        """Return that all are."""
+        """Return True."""
         return True
 
 
@@ -79,14 +79,14 @@ _OF_NUMBERS: Mapping[str, Callable[..., Any]] = {
     "log2": math.log2,
     "sqrt": math.sqrt,
 }
-"""Functions of NumPy that models call with numbers, and Python's that give the same."""
+"""Functions of NumPy that models call with numbers, and their equivalents in Python."""
 
 
 @contextlib.contextmanager
 def numbers_of_python() -> Iterator[None]:
-    """Have functions of NumPy computed by Python where all that they are given are numbers.
+    """Compute functions of NumPy in Python if all their arguments are numbers.
 
-    Dynamo makes a tensor of `numpy.sqrt(64)`, and an operator that no framework has.
+    Dynamo converts `numpy.sqrt(64)` to a tensor and an operator that no framework has.
 
     >>> with numbers_of_python():
     ...     np.sqrt(64), np.sqrt(np.ones(2)).tolist()

@@ -10,10 +10,10 @@ BEGIN, END = "<!-- operators that break compilers: begin -->", "<!-- operators: 
 
 
 class Breaking(NamedTuple):
-    """An operator that no graph with it came through in one arm.
+    """An operator whose graphs all fail in one arm.
 
-    `num_graphs` are the failed ones that it is the reason for, `named` those whose message names
-    it.
+    `num_graphs` is the number of failures that it explains, and `named` the number of those whose
+    error message names it.
     """
 
     arm: str
@@ -34,7 +34,7 @@ def breaking(
 
     Args:
         records: with `arm`, `sample_id`, `status` and `error_message`.
-        operators_of: the operators of each graph, by its id.
+        operators_of: the operators of each graph, by the graph's id.
 
     >>> records = [{"arm": "x", "sample_id": name, "status": status, "error_message": text}
     ...     for name, status, text in (("a", "ok", None), ("b", "compile_failed", "no fft_r2c"))]

@@ -1,4 +1,4 @@
-"""The cache that a decode step of a language model starts from."""
+"""Key-value caches with which decode steps of language models start."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .catalog import Entry, InputSpec
 
 
 def make_cache(model: torch.nn.Module, entry: Entry, spec: InputSpec) -> Any:
-    """Return the cache that `model` leaves behind after reading `spec.shape` (batch, tokens).
+    """Return the cache of `model` after a call with inputs of `spec.shape` (batch, tokens).
 
-    The model itself makes it, without weights; its floating-point elements are then drawn from a
-    standard normal distribution by the names of the entry and of the place, and all others are
-    zero.
+    The model itself creates it, without weights. Floating-point elements are then drawn from a
+    standard normal distribution, seeded by the names of the entry and of the tensor. Other elements
+    are zero.
     """
     with fake_weights(model) as fakes, fakes.mode, torch.no_grad():
         tokens = torch.ones(spec.shape, dtype=torch.int64)

@@ -34,11 +34,11 @@ PHASES = ("build", "capture", "write")
 LIMITS = Limits(
     phase_timeouts_s={"build": 300.0, "capture": 900.0, "write": 120.0},
     memory_bytes=4 * 2**30,
-    is_memory_enforced=False,  # modules are built one layer at a time out of untouched memory
+    is_memory_enforced=False,  # modules reserve memory that they never touch
 )
 
 FAILURE = ".failure"
-"""The ending of the file that says why there is no row."""
+"""Suffix of the file with the reason of a failure."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Capture:
 
 
 def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:
-    """Return how the capture of an entry ended earlier, None if it is not known."""
+    """Return the stored capture of an entry, or None."""
     if path.is_file():
         return Capture(entry, path)
     failure = path.with_suffix(FAILURE)
@@ -61,13 +61,13 @@ def known(entry: Entry, path: Path, is_failure_kept: bool) -> Capture | None:
 
 
 def ended(entries: Iterable[Entry], build: Path, keys: Keys) -> list[Capture]:
-    """Return how captures of entries ended, failures too, of those that are known."""
+    """Return the stored captures of entries, including failures."""
     captures = (known(entry, keys.path(entry, build), True) for entry in entries)
     return [capture for capture in captures if capture is not None]
 
 
 def worker_of(library: str) -> str:
-    """Return the program whose jobs capture models of a library."""
+    """Return the worker module that captures models of a library."""
     return LIBRARIES[library].worker
 
 
@@ -108,9 +108,10 @@ class Keys:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def _program(self, library: str) -> str:
-        """Return a hash of all that the worker of a library imports; "" where that does not count.
+        """Return a hash of all modules that the worker of a library imports, or "" if keys exclude
+        them.
 
-        Of `builder.architectures` an entry counts those modules alone that it reaches.
+        Of `builder.architectures`, only the modules that the entry imports are included.
         """
         if not self._is_strict:
             return ""
@@ -118,7 +119,7 @@ class Keys:
         return _digest(files_behind(worker_of(library), framework, ("builder.architectures.",)))
 
     def path(self, entry: Entry, build: Path) -> Path:
-        """Return the file in a build directory that holds an entry's row."""
+        """Return the file of an entry's row in a build directory."""
         return build / f"{self.of(entry)}.parquet"
 
     def _reached(self, builder: str) -> list[str]:
@@ -133,7 +134,7 @@ class Keys:
 
 
 def _builders(path: Path) -> Iterator[str]:
-    """Yield the keys of `ARCHITECTURES` in a module, which is read and not imported."""
+    """Yield the keys of `ARCHITECTURES` in a module without importing the module."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
             for key in node.value.keys:
@@ -157,5 +158,5 @@ def _digest(paths: Iterable[Path]) -> str:
 
 
 def default_jobs() -> int:
-    """Return how many workers fit: one per two cores, since capture is one busy thread each."""
+    """Return the default number of workers: one per two cores, each busy with one thread."""
     return max(1, (os.cpu_count() or 1) // 2)

@@ -1,4 +1,4 @@
-"""The catalog of models: a readable file with one entry a line.
+"""Catalogs of models: text files with one entry per line.
 
     name | task | library | builder | overrides | inputs | dtype | mode | dynamic | tags
 
@@ -8,9 +8,8 @@ overrides are its arguments), `paddle` (the same with `builder.architectures_pad
 module of `builder.libraries` (the builder is the library's name of the model). Overrides are
 `key=literal` with literals of Python; a dotted key goes into a nested config. Inputs are
 `name=kind(shape; argument, …)`, see `builder.examples`.
-Inputs `_0`, `_1`, … are given by position.
-`dynamic` names dimensions that become symbols (`x.0`), `all` for every one, or is empty. Empty
-lines and lines that start with `#` are skipped.
+Inputs `_0`, `_1`, … are passed by position. `dynamic` names dimensions that become symbols (`x.0`),
+`all` for every one, or is empty. Empty lines and lines that start with `#` are skipped.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class InputSpec:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One model with its sizes, its example inputs and how to capture it."""
+    """One model with its sizes, its example inputs and its capture options."""
 
     name: str
     task: Task
@@ -86,7 +85,7 @@ def read_catalog(path: Path) -> list[Entry]:
     names: set[str] = set()
     for entry in entries:
         if entry.name in names:
-            raise CatalogError(f"`{path}` holds two entries `{entry.name}`. Rename one.")
+            raise CatalogError(f"`{path}` has two entries `{entry.name}`. Rename one of them.")
         names.add(entry.name)
     return entries
 
@@ -133,7 +132,7 @@ def _parse(line: str, where: str) -> Entry:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Split at the spaces that stand outside all brackets."""
+    """Split at the spaces outside of brackets."""
     depth, start = 0, 0
     for position, character in enumerate(f"{text} "):
         depth += (character in "([{") - (character in ")]}")

@@ -1,7 +1,7 @@
 """Choice of the embedded graphs from the full dataset: many kinds of graphs in few bytes.
 
-The choice is greedy by the kinds that a graph adds: a family, an operator new to its task, a
-source, a way of capture, a size. Equal builds result in equal choices.
+The choice is greedy by the kinds that a graph adds: its family, operators that are new to its task,
+its source, its way of capture and its size. Equal builds result in equal choices.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .libraries import LIBRARIES
 MAX_OPS = 2000
 MAX_PARAMS = 10_000_000_000
 LEFT_OUT_LICENSES = frozenset({"AGPL-3.0"})
-"""Licences under which nothing is embedded in a package of another licence."""
+"""Licences of models that may not be embedded in a package of another licence."""
 
 _WEIGHTS = {"family": 6.0, "operator": 0.5, "source": 2.0, "way": 1.0, "size": 1.0, "model": 1.0}
-"""Value of the first graph of a kind; the n-th graph has 1/n of it."""
+"""Value of the first graph of a kind; the n-th graph adds 1/n of it."""
 
 _COST_PER_KIB = 0.05
 """Cost of a KiB of the file, so that the smaller of two otherwise equal graphs is chosen."""
@@ -37,7 +37,7 @@ _COLUMNS = (
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """One captured graph with the kinds of things it is an example of."""
+    """One captured graph with the kinds that it represents."""
 
     line: str
     id: str
@@ -48,10 +48,10 @@ class Candidate:
 
 
 def choose(captures: Sequence[Capture], count: int) -> list[str]:
-    """Return the catalog lines of `count` graphs to embed beside those of `starter.txt`.
+    """Return the catalog lines of `count` graphs to embed in addition to those of `starter.txt`.
 
-    Of a library whose catalog is embedded whole there is nothing left to choose. Half of the graphs
-    are shared out equally between the tasks, the rest goes by worth alone.
+    Libraries whose catalogs are embedded completely are excluded. Half of the graphs are divided
+    equally among the tasks, and the other half is chosen by value alone.
     """
     embedded = {entry.name for entry in read_catalog(BUILDER / "starter.txt")}
     candidates = [
@@ -96,7 +96,7 @@ def _candidate(capture: Capture) -> Candidate | None:
     if capture.path is None or LIBRARIES[capture.entry.library].is_embedded_whole:
         return None
     rows = read_table(capture.path, columns=list(_COLUMNS)).to_pylist()
-    if len(rows) != 1:  # a model that breaks is chosen by hand
+    if len(rows) != 1:  # models that break into several graphs are chosen by hand
         return None
     (row,) = rows
     if row["license"] in LEFT_OUT_LICENSES or not 3 <= row["num_ops"] <= MAX_OPS:

@@ -19,13 +19,13 @@ from .catalog import Entry
 from .libraries import LIBRARIES
 
 RECORDS = "effort.jsonl"
-"""The file of a build directory to which each capture that ends adds a line."""
+"""The file of a build directory with a line for each finished capture."""
 
 NAME = "build-id"
-"""The file of a build directory that names it: its sums are replaced, and not added again."""
+"""The file with the name of a build directory, by which its earlier sums are replaced."""
 
 SUMS = BUILDER / "efforts.json"
-"""Sums of the builds of the shipped dataset: by build, then by `library task`, a `Spent`."""
+"""Sums of the builds of the embedded dataset: a `Spent` by build and by `library task`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +63,7 @@ def read_efforts(build: Path) -> list[Effort]:
 
 @dataclasses.dataclass(frozen=True)
 class Spent:
-    """Total time and memory of several captures; `num_told` of them reported their CPU time."""
+    """Total time and memory of several captures, of which `num_told` reported their CPU time."""
 
     num_captures: int
     num_failed: int
@@ -73,7 +73,7 @@ class Spent:
     peak_memory_bytes: int
 
     def __add__(self, other: Spent) -> Spent:
-        """Return both together."""
+        """Return the sum."""
         sums = {
             name: getattr(self, name) + getattr(other, name)
             for name in ("num_captures", "num_failed", "num_told", "cpu_s", "wall_s")
@@ -91,7 +91,7 @@ Sums = Mapping[str, Spent]
 
 
 def add_up(efforts: Iterable[Effort]) -> Sums:
-    """Return totals by library and task; repeated captures count each time."""
+    """Return totals by library and task, counting repeated captures each time."""
     return _by_key((f"{effort.library} {effort.task}", _spent(effort)) for effort in efforts)
 
 
@@ -135,7 +135,7 @@ def _name_of(build: Path) -> str:
 
 
 def effort_table(sums: Sums) -> Iterator[str]:
-    """Yield the lines of a table by source and task, with a line for all."""
+    """Yield the lines of a table by source and task, with a total."""
     yield "| source | task | captures | failed | CPU hours | hours | mean CPU s | most memory |"
     yield "|---|---|---|---|---|---|---|---|"
     groups = _by_key((_title_and_task(key), spent) for key, spent in sums.items())

@@ -44,7 +44,7 @@ def make_arrays(entry: Entry) -> dict[str, npt.NDArray]:
     """
     arrays = {}
     for spec in entry.inputs:
-        # The model itself makes its cache, see `builder.caches`.
+        # The model itself creates its cache (`builder.caches`).
         if spec.kind == "cache" or spec.kind in _PLAIN:
             continue
         if spec.kind not in _KINDS:
@@ -59,7 +59,7 @@ def make_arrays(entry: Entry) -> dict[str, npt.NDArray]:
 
 
 def _normal(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
-    """Sum of four uniforms, of mean 0 and standard deviation 1: near enough to normal."""
+    """Approximately normal numbers with mean 0 and standard deviation 1: sums of four uniforms."""
     total = sum(generator.random(spec.shape) for _ in range(4))
     return (np.asarray(total) - 2.0) * math.sqrt(3.0)
 
@@ -83,7 +83,7 @@ def _prompt(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
 
 
 def _boxes(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
-    """Left, top, right and bottom, with the left not right of the right."""
+    """Left, top, right and bottom, with left <= right and top <= bottom."""
     corners = _ids(generator, spec).reshape(*spec.shape[:-1], 2, 2)
     return np.sort(corners, axis=-2).reshape(spec.shape)
 
@@ -115,4 +115,4 @@ _PLAIN: Mapping[str, Callable[[InputSpec], Any]] = {
     "number": lambda spec: int(spec.arguments[0]),
     "shapes": lambda spec: [spec.shape],
 }
-"""What becomes a constant of the graph: an integer, and a list of one shape."""
+"""Inputs that become constants of the graph: an integer, and a list with one shape."""

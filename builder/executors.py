@@ -90,9 +90,9 @@ def run_jobs(
     limits: Limits = LIMITS,
     is_confined: bool = False,
 ) -> Iterator[tuple[Entry, Finished]]:
-    """Run a job for each entry, one library after another; yield each entry with its end.
+    """Run a job for each entry, one library after another; yield each entry with its outcome.
 
-    Payloads have the line of the entry.
+    Payloads contain the line of the entry.
     """
     by_library: dict[str, dict[str, Entry]] = {}
     for entry in entries:

@@ -19,14 +19,22 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="*", help="default: all")
     parser.add_argument("--build", type=Path, default=Path("build/catalog"), help="captures")
     parser.add_argument(
-        "--max-gflops", type=float, default=100.0, help="larger graphs are checked without a run"
+        "--max-gflops",
+        type=float,
+        default=100.0,
+        help="maximum GFLOP of a graph that is run by the checks",
     )
-    parser.add_argument("--memory-limit", type=float, default=8.0, help="GB of one graph")
     parser.add_argument(
-        "--standing", type=Path, help="a dataset: check its rows of which nothing is known, instead"
+        "--memory-limit", type=float, default=8.0, help="memory limit of a graph in GB"
     )
     parser.add_argument(
-        "--failed", action="append", default=[], help="with --standing: also rows that failed this"
+        "--standing", type=Path, help="check the unchecked rows of this dataset instead"
+    )
+    parser.add_argument(
+        "--failed",
+        action="append",
+        default=[],
+        help="with --standing: also rows that failed this check",
     )
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="graphs at a time")
 
@@ -36,9 +44,11 @@ def add_ship(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_ship)
     parser.add_argument("--build", type=Path, default=Path("build/catalog"), help="captures")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
-    parser.add_argument("--docs", type=Path, help="a page with both tables")
+    parser.add_argument("--docs", type=Path, help="page with the markers of both tables")
     parser.add_argument(
-        "--anew", action="store_true", help="leave out existing graphs that were not captured here"
+        "--anew",
+        action="store_true",
+        help="omit existing graphs that were not captured in this build",
     )
     _add_comparing(parser)
 
@@ -47,15 +57,15 @@ def add_goals(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `goals`."""
     parser.set_defaults(run=_goals)
     parser.add_argument("dataset", type=Path, nargs="?", default=EMBEDDED)
-    parser.add_argument("--docs", type=Path, help="a page with the markers of the table of goals")
+    parser.add_argument("--docs", type=Path, help="page with the markers of the table of goals")
     _add_comparing(parser)
 
 
 def _add_comparing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--beside", type=Path, help="a dataset or table to compare with")
-    parser.add_argument("--picture", type=Path, help="an SVG of how large the graphs of both are")
+    parser.add_argument("--beside", type=Path, help="dataset or table to compare with")
+    parser.add_argument("--picture", type=Path, help="SVG file for the sizes of the graphs")
     parser.add_argument(
-        "--write-holds", action="store_true", help="note in goals.toml which goals are reached"
+        "--write-holds", action="store_true", help="update goals.toml with the goals that are met"
     )
 
 
@@ -65,11 +75,18 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("arms", nargs="*", help="names of `builder.arms.ARMS`; default: all")
     parser.add_argument("--dataset", type=Path, default=EMBEDDED)
     parser.add_argument("--out", type=Path, default=Path("build/runs"), help="records")
-    parser.add_argument("--limit", type=int, help="at most so many graphs of each framework")
-    parser.add_argument("--max-gflops", type=float, default=50.0, help="of graphs not tagged small")
-    parser.add_argument("--budget", type=float, default=0.5, help="seconds to measure a graph")
+    parser.add_argument("--limit", type=int, help="maximum number of graphs of each framework")
     parser.add_argument(
-        "--together", type=int, help="so many graphs under every arm before the next ones"
+        "--max-gflops",
+        type=float,
+        default=50.0,
+        help="maximum GFLOP of a graph without the tag `small`",
+    )
+    parser.add_argument(
+        "--budget", type=float, default=0.5, help="time budget of a graph in seconds"
+    )
+    parser.add_argument(
+        "--together", type=int, help="number of graphs that all arms time before the next graphs"
     )
     parser.add_argument("--anew", action="store_true", help="also time graphs with records")
 
@@ -77,7 +94,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
 def add_runs(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `runs`."""
     parser.set_defaults(run=_runs)
-    parser.add_argument("pool", type=Path, help="a directory of records, as `measure` writes")
+    parser.add_argument("pool", type=Path, help="directory of records written by `measure`")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument("--docs", type=Path, help="a page with the markers of the tables")
 

@@ -1,4 +1,4 @@
-"""Writes the full dataset out of captures: without duplicates, split by family, sharded by task."""
+"""Writing of the full dataset from captures, without duplicates, by split and task."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def write_full(
 ) -> list[Graph]:
     """Write shards, README and the tables `failures` and `duplicates`; return the graphs.
 
-    Rows are used as the workers wrote them, with their derived columns. Of new graphs with the same
-    signature, the first is kept. Graphs that are embedded or in `out` keep their ids, which records
-    refer to, and their groups. A graph that would link two splits is left out and listed in
-    `failures`. Truncated graphs have their own config. Rows of `standing` are written as well if
-    none of their entries was tried. `known_columns` contains stored columns by signature
+    Rows are written unchanged, with the derived columns of the workers. Of new graphs with the same
+    signature, the first is kept. Graphs that are embedded or in `out` keep their ids, because
+    records refer to them, and their groups. A graph that would link two splits is left out and
+    listed in `failures`. Truncated graphs have their own config. Rows of `standing` are written as
+    well if none of their entries was tried. `known_columns` contains stored columns by signature
     (`keeping`).
 
     Raises:
@@ -99,7 +99,7 @@ def _graphs(capture: Capture) -> list[Graph]:
 
 
 def write_log(rows: Iterable[Mapping[str, Any]], out: Path, table: Table) -> None:
-    """Write one of the tables beside a build, by id; without rows there is no file."""
+    """Write one of the tables of a build, sorted by id; write no file without rows."""
     path = out / table.name / "train-0000.parquet"
     ordered = sorted(rows, key=lambda row: row["id"])
     if ordered:

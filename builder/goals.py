@@ -21,10 +21,10 @@ from .measures import MEASURES, Counted
 from .pages import write_between, write_picture
 
 GOALS = BUILDER / "goals.toml"
-"""The goals, and which of them the shipped table is expected to reach today."""
+"""The goals, and whether the embedded dataset is expected to meet them."""
 
 SIZES = {"num_ops": "operators", "num_params": "parameters", "flops": "floating-point operations"}
-"""Columns of which the sizes of graphs are drawn, with what their axes say."""
+"""Columns with sizes of graphs to draw, with the labels of their axes."""
 
 BESIDE = "GraphNet's samples"
 """Heading of the dataset to compare with."""
@@ -34,7 +34,7 @@ BEGIN, END = "<!-- goals: begin -->", "<!-- goals: end -->"
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """A bound of a measure; `holds` says whether the shipped table is expected to keep it."""
+    """A bound of a measure; `holds` is True if the embedded dataset is expected to meet it."""
 
     name: str
     measure: str
@@ -50,7 +50,7 @@ class Goal:
 
     @property
     def wanted(self) -> str:
-        """The bound as people read it."""
+        """The bound in readable form."""
         sign, bound = ("≥", self.at_least) if self.at_least is not None else ("≤", self.at_most)
         return f"{sign} {self.text(bound)}"
 
@@ -59,14 +59,14 @@ class Goal:
         return MEASURES[self.measure](counted, self.task)
 
     def is_met(self, value: float | None) -> bool:
-        """Tell whether a value keeps the bound; one that nothing tells does not."""
+        """Return whether a value meets the bound; False if the value is unknown."""
         if value is None:
             return False
         low = self.at_least is None or value >= self.at_least
         return low and (self.at_most is None or value <= self.at_most)
 
     def text(self, value: float | None) -> str:
-        """Return a value as people read it.
+        """Return a value in readable form.
 
         >>> share = Goal("", "share_train", None, 0.08, None, False)
         >>> share.text(0.0812), share.text(None), share.wanted
@@ -90,13 +90,14 @@ def read_goals(path: Path = GOALS) -> list[Goal]:
     """Return the goals of a file.
 
     Raises:
-        GraphNetError: it is no TOML of goals, or one has no bound, two, or an unknown measure.
+        GraphNetError: the file is not a TOML file of goals, or a goal does not have exactly one
+            bound and a known measure.
     """
     try:
         entries = tomllib.loads(path.read_text())["goal"]
         return [_goal(entry, path) for entry in entries]
     except (KeyError, TypeError, tomllib.TOMLDecodeError) as error:
-        raise GraphNetError(f"`{path}` is no list of goals: {error}.") from error
+        raise GraphNetError(f"`{path}` is not a list of goals: {error}. Correct it.") from error
 
 
 def _goal(entry: dict[str, Any], path: Path) -> Goal:
@@ -106,7 +107,8 @@ def _goal(entry: dict[str, Any], path: Path) -> Goal:
     )  # fmt: skip
     if goal.measure not in MEASURES:
         raise GraphNetError(
-            f"`{path}` names the measure `{goal.measure}`. There are {', '.join(MEASURES)}."
+            f"`{path}` has the unknown measure `{goal.measure}`. Choose one of "
+            f"{', '.join(MEASURES)}."
         )
     if (goal.at_least is None) == (goal.at_most is None):
         raise GraphNetError(f"The goal `{goal.name}` in `{path}` needs `at_least` or `at_most`.")
@@ -142,7 +144,7 @@ def table(findings: Sequence[Finding], beside: Counted | None = None) -> Iterato
 
 
 def draw_sizes(datasets: Mapping[str, Counted], path: Path) -> Path:
-    """Draw how large the counted graphs of datasets are, by task, into an SVG."""
+    """Draw the sizes of the counted graphs of datasets, by task, as an SVG."""
     tables = {name: counted.rows for name, counted in datasets.items()}
     values = {
         quantity: {
@@ -167,9 +169,9 @@ def write_goals(path: Path, lines: Iterable[str]) -> None:
 
 
 def write_holds(findings: Sequence[Finding], path: Path = GOALS) -> None:
-    """Note in a file of goals which of them were reached; all else of the file stays.
+    """Update the keys `holds` in a file of goals; the rest of the file does not change.
 
-    `findings` are those of all its goals, in their order.
+    `findings` has one finding for each goal, in the order of the file.
 
     Raises:
         GraphNetError: the file has other goals.
@@ -177,7 +179,10 @@ def write_holds(findings: Sequence[Finding], path: Path = GOALS) -> None:
     remaining = iter(findings)
     text = path.read_text()
     if len(_HOLDS.findall(text)) != len(findings):
-        raise GraphNetError(f"`{path}` has not the {len(findings)} goals that were compared.")
+        raise GraphNetError(
+            f"`{path}` does not have the {len(findings)} goals that were compared. "
+            "Compare it again."
+        )
     write_text(path, _HOLDS.sub(lambda _: f"holds = {str(next(remaining).is_met).lower()}", text))
 
 

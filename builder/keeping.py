@@ -26,10 +26,10 @@ from .capturing import Keys
 from .catalog import Entry
 
 ENDING = ".checks.json"
-"""The ending of the file with the outcome of checks: by id of the graph, the columns of its row."""
+"""Suffix of the file with outcomes of checks, which maps ids of graphs to columns of their rows."""
 
 KEPT = (*VALIDATION_COLUMNS, *CALIBRATION_COLUMNS)
-"""Columns that cost a run of the graph, and stay true as long as its signature is the same."""
+"""Columns from runs of a graph, which remain valid as long as the graph has the same signature."""
 
 Columns = Mapping[str, Any]
 T = TypeVar("T")
@@ -37,7 +37,7 @@ U = TypeVar("U")
 
 
 def path_of(row: Path) -> Path:
-    """Return the file with the outcome of the checks of a row."""
+    """Return the file with the outcomes of checks of a row."""
     return row.with_suffix(ENDING)
 
 
@@ -56,7 +56,7 @@ def write_checks(row: Path, outcomes: Iterable[Columns]) -> None:
 
 
 def kept_columns(directory: Path) -> dict[str, Columns]:
-    """Return, by signature, the columns of a dataset's graphs that were measured by runs."""
+    """Return the columns of a dataset's graphs that were measured by runs, by signature."""
     checks: dict[str, Columns] = {}
     names = [name for name, config in CONFIGS.items() if config.table is GRAPHS]
     for path in (file for name in names for file in sorted((directory / name).glob("*.parquet"))):
@@ -91,7 +91,7 @@ def with_kept(row: Mapping[str, Any], *checks: Columns) -> dict[str, Any]:
 
 
 def waiting(entries: Iterable[Entry], build: Path, keys: Keys) -> Iterator[tuple[Entry, Path]]:
-    """Yield captured entries whose graphs nobody has checked, with their files."""
+    """Yield captured entries with unchecked graphs, with their files."""
     for entry in entries:
         path = keys.path(entry, build)
         if path.is_file() and not path_of(path).is_file():
@@ -101,11 +101,11 @@ def waiting(entries: Iterable[Entry], build: Path, keys: Keys) -> Iterator[tuple
 def check(
     entries: Sequence[tuple[Entry, Path]], max_flops: float, memory_limit: float, jobs: int = 1
 ) -> Iterator[tuple[Entry, list[Validation]]]:
-    """Check the graphs of entries, keep each outcome beside its row, and yield it when it is there.
+    """Check the graphs of entries, store each outcome beside its row, and yield it.
 
-    Graphs of more than `max_flops` operations, or of sizes that are not known, are not run:
-    the checks that would are skipped, with that reason. `memory_limit` is in gigabytes, for each of
-    `jobs` graphs at a time.
+    Graphs with more than `max_flops` operations or with unknown sizes are not run; checks that need
+    a run are skipped with this reason. `memory_limit` is in gigabytes, for each of `jobs` graphs at
+    a time.
     """
 
     def one(pair: tuple[Entry, Path], validator: Validator) -> tuple[Entry, list[Validation]]:
@@ -136,7 +136,7 @@ def with_validators(
         for _ in range(jobs):
             validator = Validator(memory_limit_bytes=round(memory_limit * 1e9), jobs=1)
             idle.put(stack.enter_context(validator))
-        # Threads, since what takes the time are processes of the validators.
+        # Threads suffice, because the validators' processes do the work.
         pool = stack.enter_context(ThreadPoolExecutor(jobs))
         stack.callback(pool.shutdown, cancel_futures=True)
         for future in as_completed([pool.submit(one, item) for item in items]):
@@ -144,7 +144,7 @@ def with_validators(
 
 
 def checked(row: Mapping[str, Any], validator: Validator, max_flops: float) -> Validation:
-    """Return the outcome of the checks of a row, as far as its graph is to be run."""
+    """Return the outcome of the checks of a row, without checks that run large graphs."""
     sample = Sample.from_row(row)
     flops = row["flops"]
     if flops is not None and flops <= max_flops:

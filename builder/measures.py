@@ -29,7 +29,7 @@ from graphnet_datasets.storage.table import check_file
 pc: Any = pyarrow.compute
 
 LARGE = 512
-"""Operators of what counts as a large graph."""
+"""Minimum number of operators of a large graph."""
 
 HALF = ("bfloat16", "float16")
 
@@ -37,8 +37,8 @@ SAID = ("library", "catalog_line", "overrides", "input_specification", "seed", "
 """Build columns that are never null in rows with a catalog line."""
 
 UPSTREAM_CALLS = Path(__file__).parent / "upstream_calls.json"
-"""How often each operator is called in the 201 of GraphNet's samples that were imported; calls that
-compute nothing (logs of how an API is used, loading of decompositions) are left out."""
+"""Number of calls of each operator in 201 imported GraphNet samples, without calls that compute
+nothing (logging of API usage, loading of decompositions)."""
 
 _COLUMNS = (
     "id", "task", "framework", "num_ops", "dtype", "mode", "is_dynamic", "tags", "is_truncated",
@@ -58,10 +58,10 @@ _AUTOCAST = "autocast"
 
 @dataclasses.dataclass(frozen=True)
 class Counted:
-    """The rows of a dataset that count, and how many entries of its catalogs failed.
+    """The counted rows of a dataset, and the number of failed catalog entries.
 
-    `num_failed` is None where the dataset does not say. `operators` are framework and name of all
-    that its graphs call, small ones too.
+    `num_failed` is None if unknown. `operators` contains the framework and name of all called
+    operators, including those of small graphs.
     """
 
     rows: pa.Table
@@ -80,7 +80,7 @@ def counted_rows(dataset: Path) -> Counted:
         path for task in TASKS for path in sorted((dataset / task).glob("*.parquet"))
     ]  # fmt: skip
     if not files:
-        raise DatasetNotFoundError(f"`{dataset}` holds no table of graphs.")
+        raise DatasetNotFoundError(f"`{dataset}` has no table of graphs. Choose another dataset.")
     table = pa.concat_tables(_read(path) for path in files)
     is_small = np.array(["small" in (tags or ()) for tags in table["tags"].to_pylist()], bool)
     is_cut = pc.fill_null(table["is_truncated"], False).to_numpy(zero_copy_only=False)
@@ -131,12 +131,12 @@ def _of_task(counted: Counted, task: str | None) -> pa.Table:
 
 
 def num_graphs(counted: Counted, task: str | None = None) -> float:
-    """Return how many graphs there are."""
+    """Return the number of graphs."""
     return _of_task(counted, task).num_rows
 
 
 def num_groups(counted: Counted, task: str | None = None) -> float | None:
-    """Return how many groups of nearly equal graphs there are, None of a table without groups."""
+    """Return the number of groups of nearly equal graphs, or None without groups."""
     groups = _of_task(counted, task)["split_group"]
     return pc.count_distinct(groups).as_py() if groups.null_count < len(groups) else None
 
@@ -158,7 +158,7 @@ def share_dynamic(counted: Counted, task: str | None = None) -> float:
 
 
 def share_half(counted: Counted, task: str | None = None) -> float:
-    """Return the share of graphs in half precision: of their weights, or under autocast."""
+    """Return the share of graphs in half precision, by their weights or under autocast."""
     rows = _of_task(counted, task)
     pairs = zip(rows["dtype"].to_pylist(), rows["op_histogram"].to_pylist(), strict=True)
     return _share(
@@ -186,7 +186,7 @@ def share_batch_1(counted: Counted, task: str | None = None) -> float | None:
 
 
 def is_batch_1(specification: str | None) -> bool:
-    """Tell whether all inputs of a catalog line have 1 as their first size.
+    """Return whether all inputs of a catalog line have 1 as their first size.
 
     >>> is_batch_1("x=normal(1,3,8,8) past=cache(1,128)"), is_batch_1("x=ids(8,2; 9)")
     (True, False)
@@ -196,23 +196,23 @@ def is_batch_1(specification: str | None) -> bool:
 
 
 def min_of_tasks(counted: Counted, task: str | None = None) -> float:
-    """Return how many graphs the task with fewest has."""
+    """Return the number of graphs of the smallest task."""
     counts = Counter(_of_task(counted, task)["task"].to_pylist())
     return min(counts[task] for task in TASKS)
 
 
 def num_paddle(counted: Counted, task: str | None = None) -> float:
-    """Return how many graphs are of paddle."""
+    """Return the number of paddle graphs."""
     return _of_task(counted, task).filter(pc.field("framework") == "paddle").num_rows
 
 
 def share_own(counted: Counted, task: str | None = None) -> float:
-    """Return the share of graphs of architectures that this project wrote itself."""
+    """Return the share of graphs of this project's own architectures."""
     return _share([bool(own) for own in _of_task(counted, task)["is_reimplementation"].to_pylist()])
 
 
 def share_captured(counted: Counted, task: str | None = None) -> float | None:
-    """Return the share of the catalogs' entries that were captured, None where nothing says it."""
+    """Return the share of captured catalog entries, or None if unknown."""
     del task
     if counted.num_tried is None or counted.num_failed is None:
         return None
@@ -226,18 +226,18 @@ def share_said(counted: Counted, task: str | None = None) -> float:
 
 
 def share_checked(counted: Counted, task: str | None = None) -> float:
-    """Return the share of rows with the outcome of checks."""
+    """Return the share of rows with outcomes of checks."""
     return _share(_of_task(counted, task)["validation"].is_valid().to_numpy())
 
 
 def share_torch_calls(counted: Counted, task: str | None = None) -> float:
-    """Return the share of the calls in GraphNet's samples of torch whose operator occurs."""
+    """Return the share of operator calls of GraphNet's torch samples whose operator occurs."""
     del task
     return _share_of_calls(counted, "torch")
 
 
 def share_paddle_calls(counted: Counted, task: str | None = None) -> float:
-    """Return the share of the calls in GraphNet's samples of paddle whose operator occurs."""
+    """Return the share of operator calls of GraphNet's paddle samples whose operator occurs."""
     del task
     return _share_of_calls(counted, "paddle")
 
@@ -258,4 +258,4 @@ MEASURES: Mapping[str, Callable[[Counted, str | None], float | None]] = {
         share_checked, share_torch_calls, share_paddle_calls,
     )
 }  # fmt: skip
-"""By name, each a function of what counts and of one task, None for all."""
+"""Measures by name: functions of the counted rows and of a task (None for all tasks)."""

@@ -1,4 +1,4 @@
-"""From a catalog entry to a module without weights."""
+"""Construction of a catalog entry's model, usually without weights."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ def build_model(
 ) -> torch.nn.Module:
     """Return the entry's model in its mode and dtype.
 
-    With `is_measured` initialisers draw elements to be measured (`without_weights`).
-
-    Its parameters are on the meta device and its buffers have elements; with `with_weights`, and
-    where the constructor calls parts of the model, parameters have them too.
+    Parameters are on the meta device, and buffers have elements. With `with_weights`, or if the
+    constructor calls parts of the model, parameters have elements too. With `is_measured`,
+    initialisers draw elements to be measured (`without_weights`).
 
     Raises:
         CatalogError: the builder is unknown or does not take the overrides.
@@ -38,7 +37,7 @@ def build_model(
         except RuntimeError as error:
             if "meta" not in str(error):
                 raise
-            # Its constructor calls a part of the model, to see which shape comes out of it.
+            # Its constructor calls a part of the model to determine an output shape.
             model = _build(entry, library, with_weights=True)
     model.train(entry.mode == "train")
     return _cast(model, getattr(torch, entry.dtype))
@@ -61,7 +60,7 @@ def _cast(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
 
 
 def _kept_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> set[str]:
-    """Return the names, whole parts of paths, that a model of transformers keeps in float32."""
+    """Return names of modules (parts of paths) that a model of transformers keeps in float32."""
     attributes = {
         torch.float16: ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict"),
         torch.bfloat16: ("_keep_in_fp32_modules_strict",),
@@ -75,14 +74,14 @@ def _kept_in_float32(model: torch.nn.Module, dtype: torch.dtype) -> set[str]:
 
 
 def weigh(model: torch.nn.Module) -> int:
-    """Return the bytes of a model's parameters, wherever they are."""
+    """Return the bytes of a model's parameters on any device."""
     return sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
 
 
 def _build(
     entry: Entry, library: Library, *, with_weights: bool, is_measured: bool = False
 ) -> torch.nn.Module:
-    torch.manual_seed(0)  # buffers that are drawn at random are drawn alike
+    torch.manual_seed(0)  # makes randomly drawn buffers reproducible
     try:
         light = without_weights(is_measured=is_measured)
         with contextlib.nullcontext() if with_weights else light:
@@ -92,7 +91,7 @@ def _build(
 
 
 def source_of(entry: Entry) -> tuple[str, str, str]:
-    """Return where the model's code comes from, in which version and under which licence."""
+    """Return the origin of the model's code, its version and its licence."""
     library = library_of(entry)
     version = f"{entry.library} {library.version}" if library.distribution else ""
     return library.source, version, library.license

@@ -38,11 +38,11 @@ BUILDER_SOURCE = "graphnet-datasets/builder"
 
 
 def build_layer(entry: Entry) -> paddle.nn.Layer:
-    """Return the entry's model in its mode; its weights are drawn alike every time.
+    """Return the entry's model in its mode, with reproducible weights.
 
     Raises:
-        CatalogError: the builder is unknown or does not take the overrides, or the entry asks for
-            something that a capture of paddle does not do.
+        CatalogError: the builder is unknown or rejects the overrides, or captures of paddle do not
+            support the entry.
     """
     architecture = _architecture(entry)
     batches = {f"{spec.name}.0" for spec in entry.inputs}
@@ -67,7 +67,7 @@ def _architecture(entry: Entry) -> Callable[..., paddle.nn.Layer]:
             return backbone(entry.builder)
         except KeyError:
             raise CatalogError(
-                f"`{entry.name}` names `{entry.builder}`, which is no backbone of PaddleClas."
+                f"`{entry.name}` names `{entry.builder}`, which is not a backbone of PaddleClas."
             ) from None
     if entry.builder not in ARCHITECTURES:
         raise CatalogError(
@@ -78,7 +78,7 @@ def _architecture(entry: Entry) -> Callable[..., paddle.nn.Layer]:
 
 
 def source_of(entry: Entry) -> tuple[str, str]:
-    """Return where the model's code comes from, and the library with its version."""
+    """Return the origin of the model's code, and the library with its version."""
     if entry.library == "paddleclas":
         return CLAS_SOURCE, f"paddleclas {version(DISTRIBUTION)}"
     if entry.builder in VISION:

@@ -40,7 +40,7 @@ def folder() -> Path:
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Return the names of all backbones, sorted; nothing is imported for it."""
+    """Return the sorted names of all backbones without importing them."""
     tree = ast.parse((folder() / "arch" / "backbone" / "__init__.py").read_text())
     return tuple(
         sorted(
@@ -55,7 +55,7 @@ def names() -> tuple[str, ...]:
 
 
 def backbone(name: str) -> Callable[..., Any]:
-    """Return the function or class of PaddleClas that makes a backbone.
+    """Return the function or class of PaddleClas that builds a backbone.
 
     Raises:
         KeyError: PaddleClas has no backbone of that name.
@@ -70,6 +70,6 @@ def backbone(name: str) -> Callable[..., Any]:
             module.__path__ = [str(path)]
             sys.modules[package] = module
     backbones = importlib.import_module(BACKBONES)
-    # Some say that they do without a fused kernel, to a logger that its front door makes.
+    # Some backbones log missing fused kernels to a logger that the top-level package creates.
     importlib.import_module(LOGGER).init_logger(log_level=logging.ERROR)
     return getattr(backbones, name)

@@ -1,4 +1,4 @@
-"""Texts of `docs/` whose tables are written anew between two markers, and their pictures."""
+"""Pages of `docs/` with generated tables between two markers, and their pictures."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def write_between(path: Path, begin: str, end: str, lines: Iterable[str]) -> Non
     """Replace the lines between `begin` and `end` in a page.
 
     Raises:
-        GraphNetError: the text does not hold the first marker before the second.
+        GraphNetError: the page does not have the first marker before the second.
     """
     before, first, rest = path.read_text(encoding="utf-8").partition(begin)
     _, last, after = rest.partition(end)
     if not first or not last:
         raise GraphNetError(
-            f"`{path}` has no lines `{begin}` and `{end}`. Put them where the table goes."
+            f"`{path}` has no lines `{begin}` and `{end}`. Add them around the place of the table."
         )
     write_text(path, "\n".join([before + begin, *lines, end + after]))
 

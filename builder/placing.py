@@ -1,4 +1,4 @@
-"""Assignment of rows to the tables of a dataset, by task and split; nearly equal graphs share one.
+"""Assignment of rows to tables by task and split; nearly equal graphs share a split.
 
 Used by the builds, and by `python -m builder columns`, which updates the tables of a directory
 without capturing. Rows are loaded when they are written, a hundred at a time, since thousands of
@@ -44,7 +44,7 @@ CONFIGS = (*TASKS, TRUNCATED, EXCLUDED)
 """The folders of whole graphs, and of pieces."""
 
 PIECE = re.compile(r"/subgraph_\d+\Z")
-"""How the id of a piece ends."""
+"""Matches the suffix of the id of a piece."""
 
 _KEYS = (*COLUMNS, "task", "num_ops", "signature_hash")
 
@@ -69,7 +69,7 @@ class Pending:
 
 @dataclasses.dataclass(frozen=True)
 class Placed:
-    """Rows with their groups; `left_out` are ids of those that are linked to two splits."""
+    """Rows with their groups, and the ids `left_out` of rows that are linked to two splits."""
 
     rows: list[tuple[Pending, str]]
     left_out: list[str]
@@ -82,8 +82,8 @@ def captured(
 ) -> Iterator[Pending]:
     """Yield the rows of captures, described by their entries.
 
-    With `is_analysed`, derived columns are computed again with the present analysis. `kept_columns`
-    are stored columns by signature; outcomes of checks beside a row take precedence.
+    With `is_analysed`, derived columns are computed again. `kept_columns` are stored columns by
+    signature; outcomes of checks beside a row take precedence.
     """
     for capture in captures:
         if capture.path is None:
@@ -111,7 +111,7 @@ def captured(
 
 
 def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]:
-    """Yield the rows of a dataset, as `renewed` makes them."""
+    """Yield the rows of a dataset, updated by `renewed`."""
     for path in tables_of(directory):
         table = read_table(path)
         for index in range(table.num_rows):
@@ -128,7 +128,7 @@ def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]
 
 
 def known_groups(directory: Path) -> dict[str, str]:
-    """Return the groups of the graphs in a dataset, which keep them."""
+    """Return the groups of the graphs in a dataset, which do not change."""
     groups: dict[str, str] = {}
     for path in tables_of(directory):
         if "split_group" in pq.read_schema(path).names:
@@ -159,7 +159,7 @@ def place(
     known_groups = {name: group for name, group in known_groups.items() if name not in renewed_ids}
     groups = split_groups(pa.concat_tables(row.graph for row in rows), known_groups)
     pairs = list(zip(rows, groups, strict=True))
-    # Of a model that breaks either all pieces are in it, in one split, or none.
+    # Either all pieces of a model are in the dataset, in one split, or none of them.
     splits: dict[str, set[str | None]] = {}
     for row, group in pairs:
         splits.setdefault(row.model, set()).add(group and split_of(group))
@@ -180,11 +180,10 @@ def place(
 
 
 def write_placed(placed: Placed, out: Path, *, is_truncated_apart: bool = False) -> None:
-    """Write rows by task and split, the smaller graphs first; stale shards go.
+    """Write rows by task and split, the smallest graphs first, and delete stale shards.
 
-    Graphs that failed a check go to a config of their own, which `all` leaves out, and with
-    `is_truncated_apart` truncated ones to another.
-    Equal rows give equal files, shard by shard.
+    Graphs that failed a check have their own config, which `all` excludes. With
+    `is_truncated_apart`, truncated graphs have another. Equal rows result in equal files.
     """
     for task in CONFIGS:
         for split in SPLITS:
@@ -203,12 +202,12 @@ def write_placed(placed: Placed, out: Path, *, is_truncated_apart: bool = False)
 
 
 def described(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
-    """Return a captured row with the columns that its catalog entry tells."""
+    """Return a captured row with the columns from its catalog entry."""
     return {**row, **(build_columns(entry, row) if entry is not None else {})}
 
 
 def analysed(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row whose derived columns are those of today; how it was made stays."""
+    """Return a row with derived columns computed again; its build columns do not change."""
     sample = Sample.from_row(row)
     built_columns = {name: row.get(name) for name in BUILD_COLUMNS}
     return sample_to_row(sample, {**built_columns, **derived_columns(sample)})
@@ -230,7 +229,8 @@ def renewed(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
 
 
 def write_again(directory: Path, table: Table) -> None:
-    """Write the files of one kind of rows with the columns of today, null where they lack one."""
+    """Write the files of one kind of rows again with all current columns, null where they are
+    missing."""
     for name, config in ALL_CONFIGS.items():
         if config.table is not table:
             continue
@@ -239,12 +239,12 @@ def write_again(directory: Path, table: Table) -> None:
 
 
 def stored_groups(path: Path, table: Table) -> list[pa.Table]:
-    """Return the row groups of a file as they are stored, with the columns of today.
+    """Return the row groups of a file unchanged, with all current columns.
 
-    Elements stay as they were written; columns that the file lacks are null.
+    Missing columns are null.
 
     Raises:
-        GraphNetError: the file is no table.
+        GraphNetError: the file is not a table.
     """
     check_file(path)
     with pq.ParquetFile(path) as file:
@@ -292,7 +292,7 @@ def _pending(
 
 
 def _graph(keys: pa.Table) -> pa.Table:
-    """Return the columns that determine groups, with only the name and operands of operators."""
+    """Return the columns that determine groups; operators have only their names and operands."""
     ops = keys["ops"].combine_chunks()
     flat = ops.flatten()
     fields = ["target", "operands"]
@@ -305,7 +305,7 @@ def _graph(keys: pa.Table) -> pa.Table:
 
 
 def _has_unknown_sizes(sample: Sample) -> bool:
-    """Tell whether a tensor has no recorded shape, since elements decide it."""
+    """Return whether a tensor has no recorded shape, because it depends on data."""
     results = (value for op in sample.ops for value in op.results or ())
     return any(value.dtype is not None and sample.shape_of(value) is None for value in results)
 

@@ -23,8 +23,8 @@ ROOTS = {
 def files_behind(worker: str, framework: str, without: tuple[str, ...] = ()) -> tuple[Path, ...]:
     """Return the files that a worker imports, directly or not, sorted, itself included.
 
-    Modules of the framework are asked for by name while it runs, so all of them count. Modules
-    that begin with one of `without` do not.
+    All modules of the framework are included, because they are imported by name at run time.
+    Modules whose names begin with one of `without` are excluded.
     """
     pending = [worker, *_modules_below(f"graphnet_datasets.frameworks.{framework}")]
     reached: dict[str, Path] = {}
@@ -34,7 +34,7 @@ def files_behind(worker: str, framework: str, without: tuple[str, ...] = ()) -> 
         if name in reached or path is None or name.startswith(without):
             continue
         reached[name] = path
-        if name != "graphnet_datasets":  # its front door names every package, for the checker
+        if name != "graphnet_datasets":  # its `__init__` lists every package for the type checker
             pending += _imports(name, path)
     return tuple(sorted(reached.values()))
 
@@ -68,7 +68,7 @@ def _imports(name: str, path: Path) -> Iterator[str]:
             parts = package.split(".")
             base = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
             source = ".".join(filter(None, (base, node.module or "")))
-            if source == "graphnet_datasets":  # whose names are imported when they are first used
+            if source == "graphnet_datasets":  # its names are imported on first use
                 homes = graphnet_datasets._HOME_OF
                 yield from (
                     f"{source}.{homes[alias.name]}" for alias in node.names if alias.name in homes

@@ -12,7 +12,7 @@ from graphnet_datasets.terminal import counted
 from .capturing import Capture
 
 QUIET_S = 30.0
-"""Without a terminal a line comes at most this often, and at the end."""
+"""Minimum seconds between two lines without a terminal."""
 
 
 class Course:
@@ -35,7 +35,7 @@ class Course:
 
     @property
     def per_minute(self) -> float | None:
-        """Entries captured a minute in this build; None before the first."""
+        """Captured entries per minute in this build; None before the first."""
         seconds = 0.0 if self.began is None else self.now() - self.began
         return 60 * self.num_new / seconds if self.num_new and seconds > 0 else None
 
@@ -52,7 +52,7 @@ class Course:
 def follow(
     captures: Iterable[Capture], total: int, num_known: int = 0, out: TextIO | None = None
 ) -> list[Capture]:
-    """Return the captures as a list, and report progress while they are made.
+    """Return the captures as a list, and report progress meanwhile.
 
     The first `num_known` captures were made by an earlier build. Each failure is printed on a line.
     On a terminal a bar shows the progress; otherwise a line is printed every `QUIET_S` seconds.
@@ -74,14 +74,14 @@ def follow(
 
 
 def summary(captures: Iterable[Capture]) -> str:
-    """Return how many were captured and how many failed."""
+    """Return the numbers of captured and of failed entries, as text."""
     rows = list(captures)
     num_failed = sum(capture.path is None for capture in rows)
     return f"{len(rows) - num_failed:,} captured, {counted(num_failed, 'failure')}"
 
 
 class _Lines:
-    """A state a line, for logs."""
+    """Progress as lines, for logs."""
 
     def __init__(self, out: TextIO) -> None:
         self.out, self.last, self.said = out, time.monotonic(), ""
@@ -110,7 +110,7 @@ class _Lines:
 
 
 class _Bar:
-    """A bar of rich, with the rate beside it."""
+    """Progress bar of `rich`, with the rate."""
 
     def __init__(self, total: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn

@@ -15,10 +15,10 @@ from graphnet_datasets.sample import Sample
 from .catalog import Entry
 
 SEED = 0
-"""Of buffers that are drawn at random and of example inputs; weights have no elements."""
+"""Seed of random buffers and of example inputs; weights have no elements."""
 
 TRUNCATED = "truncated"
-"""The tag of graphs with fewer layers than the model was published with."""
+"""The tag of graphs with fewer layers than the published model."""
 
 OWN_SOURCE = "graphnet-datasets/builder"
 

@@ -1,4 +1,4 @@
-"""Classes of reasons why entries were not captured, by which failures are counted."""
+"""Classes of failed captures, for statistics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _REASON = re.compile(r"(?P<how>\w+ in \w+)(?:: (?P<kind>[\w.]+)(?P<rest>.*))?", 
 
 
 def stage_of(reason: str) -> str:
-    """Return the phase that a reason says: `build`, `capture` or `write`.
+    """Return the phase in a reason: `build`, `capture` or `write`.
 
     >>> stage_of("timeout in capture"), stage_of("lost two workers")
     ('capture', 'capture')

@@ -1,11 +1,11 @@
-"""Verdicts of the embedded records, made again from their stored values.
+"""Recomputation of the verdicts of the embedded records from their stored values.
 
     python -m builder rejudge --docs docs/compilers.md
 
 The rules of verdicts change more often than records are made. Stored values decide controls, noise,
 accuracy and most outputs. They do not decide random outputs, which need several draws, and
-positions of tied elements, which need the sorted keys: where such an output differs from eager's,
-the record becomes undecidable.
+positions of tied elements, which need the sorted keys: if such an output differs from eager's, the
+record becomes undecidable.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from .placing import tables_of
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Changed:
-    """A record whose verdict is another one under the present rules."""
+    """A record whose verdict changes under the current rules."""
 
     arm: str
     sample_id: str
@@ -61,7 +61,7 @@ class Changed:
 
 
 def rejudge(dataset: Path) -> list[Changed]:
-    """Judge the embedded records again, write them, and return the verdicts that changed.
+    """Judge the embedded records again, write them, and return the changed verdicts.
 
     Raises:
         DatasetNotFoundError: the dataset has no records.
@@ -134,7 +134,7 @@ def _rejudged(row: Mapping[str, Any], facts: Facts | None) -> dict[str, Any]:
 
 
 def _output(output: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of an output without the mean as a control where it reproduces the output."""
+    """Return the row of an output, without the mean as a control if it reproduces the output."""
     mean_t = output["null_mean_t"]
     if (output["num_elements"] or 0) < 2 or mean_t == -math.inf:
         mean_t = None
@@ -142,7 +142,8 @@ def _output(output: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_draws(outputs: Sequence[dict[str, Any]], facts: Facts) -> str | None:
-    """Mark the random outputs; return why outputs that were judged by stream allow no verdict."""
+    """Mark the random outputs; return why outputs that were compared element by element allow no
+    verdict."""
     if not facts.is_random or any(output["rmse_baseline"] is not None for output in outputs):
         return None  # outputs that depend on the seed have no oracle
     are_listed = len(facts.random_outputs) <= len(outputs)
@@ -183,7 +184,7 @@ def _of_orders(outputs: Sequence[dict[str, Any]], facts: Facts) -> str | None:
 
 
 def _changes(before: pa.Table, after: pa.Table) -> Iterator[Changed]:
-    """Yield the records of which the verdict differs between two tables of the same records."""
+    """Yield the records whose verdicts differ between two tables of the same records."""
     verdict_of: list[dict[str, tuple[str, str, str]]] = []
     for table in (before, after):
         of_table: dict[str, tuple[str, str, str]] = {}

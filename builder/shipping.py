@@ -39,14 +39,14 @@ def ship(captures: Iterable[Capture], out: Path) -> list[Graph]:
     size = sum(path.stat().st_size for path in out.rglob("*.parquet"))
     if size > MAX_BYTES:
         raise GraphNetError(
-            f"The dataset in `{out}` takes {size} bytes; at most {MAX_BYTES} may be embedded. "
-            "Leave out sources or records."
+            f"The dataset in `{out}` takes {size} bytes; at most {MAX_BYTES} may be embedded. Omit "
+            "sources or records."
         )
     return graphs
 
 
 def is_left_out(library: str) -> bool:
-    """Tell whether models of a library may not come with a package of another licence.
+    """Return whether a library's models may not be shipped in a package of another licence.
 
     >>> is_left_out("ultralytics"), is_left_out("timm")
     (True, False)
@@ -55,6 +55,6 @@ def is_left_out(library: str) -> bool:
 
 
 def _embedded(out: Path) -> list[Pending]:
-    """Return the rows at `out` that the catalogs of the embedded dataset ask for."""
+    """Return the rows at `out` that are entries of the catalogs of the embedded dataset."""
     entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
     return [row for row in standing(out, entries) if (row.model or row.id) in entries]

@@ -1,7 +1,7 @@
 """Shallow copies of the default configs of transformers: real widths, few layers.
 
-Parameters take no memory, so width costs nothing. The time of a capture depends on depth, whereas a
-family does not. If the layers of a stack differ, one layer of each type is kept.
+Parameters take no memory, so width is free. The time of a capture grows with depth, but the family
+does not depend on it. If the layers of a stack differ, one layer of each type is kept.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_expe
 """Attributes of configs that count the experts of a layer."""
 
 MAX_EXPERTS = 16
-"""Experts lie in one tensor, which is allocated, though not touched, before it goes to meta."""
+"""Maximum number of experts: they share one tensor, which is allocated before it moves to meta."""
 
 _MAX_KINDS = 6
 
 
 def shrink_config(config: Any, depth: int) -> None:
-    """Bring every stack of `config` and of the configs inside it down to `depth` layers, in place.
+    """Limit every stack of `config` and of nested configs to `depth` layers, in place.
 
-    A stack keeps more layers, at most six, where their types differ, and all of them where the
-    config points at deeper layers by index.
+    A stack whose layers have different types keeps up to six layers, and a stack whose deeper
+    layers the config refers to by index keeps all layers.
     """
     for subconfig in configs(config):
         for name in DEPTHS:
@@ -69,7 +69,8 @@ def _shrink_stack(config: Any, name: str, layers: int, depth: int) -> None:
     for key, value in per_layer.items():
         setattr(config, key, [value[position] for position in indices])
     stages = attributes.get("stage_names")
-    if isinstance(stages, list) and len(stages) == layers + 1:  # the layers are a backbone's stages
+    # The layers are the stages of a backbone.
+    if isinstance(stages, list) and len(stages) == layers + 1:
         config.stage_names = stages[: shallow + 1]
         config._out_features, config._out_indices = [stages[shallow]], [shallow]
     setattr(config, name, shallow)
@@ -98,7 +99,7 @@ def _points_deeper(config: Any, per_layer: dict[str, Any], shallow: int, layers:
     for key, value in vars(config).items():
         if key in per_layer or key.startswith("_") or not _is_index(key):
             continue
-        if isinstance(value, int) and "layers" in key:  # a number of layers, no layer
+        if isinstance(value, int) and "layers" in key:  # a number of layers, not an index
             continue
         indices = value if isinstance(value, list | tuple) else [value]
         if any(
@@ -116,7 +117,7 @@ def _is_index(name: str) -> bool:
 
 
 def configs(config: Any) -> Iterator[Any]:
-    """Yield a config and all configs inside it."""
+    """Yield a config and all nested configs."""
     from transformers import PreTrainedConfig
 
     yield config

@@ -63,13 +63,15 @@ def entries_of(source: str) -> list[Entry]:
 
 
 def named_entries(sources: list[str], limit: int | None) -> list[Entry]:
-    """Return the entries of the named sources, of all without a name, each entry once.
+    """Return the distinct entries of the named sources, or of all sources without names.
 
     Raises:
         GraphNetError: there is no such source.
     """
     unknown = sorted(set(sources) - set(SOURCES))
     if unknown:
-        raise GraphNetError(f"There is no source `{unknown[0]}`. Choose of {', '.join(SOURCES)}.")
+        raise GraphNetError(
+            f"There is no source `{unknown[0]}`. Choose one of {', '.join(SOURCES)}."
+        )
     entries = [entry for source in sources or SOURCES for entry in entries_of(source)[:limit]]
     return list({entry.name: entry for entry in entries}.values())

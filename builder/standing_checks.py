@@ -1,4 +1,4 @@
-"""Checks of the graphs of a dataset of which no build directory has a capture any more."""
+"""Checks of graphs of a dataset whose captures are no longer in a build directory."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
     """
     placed = place(captured(captures, is_analysed=True), known_groups(out))
     for name in placed.left_out:
-        print(f"left out, since it would link two splits: {name}")
+        print(f"omitted, because it would link two splits: {name}")
     write_placed(placed, out)
     write_card(out)
     _check_size(out)
@@ -81,7 +81,7 @@ def _check_size(out: Path) -> None:
     if size > MAX_BYTES:
         raise GraphNetError(
             f"The dataset in `{out}` takes {size} bytes; at most {MAX_BYTES} may be embedded. "
-            "Take large graphs out of the catalog."
+            "Remove large graphs from the catalog."
         )
 
 

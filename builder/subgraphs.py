@@ -46,23 +46,23 @@ PARENTS = (*TASKS, TRUNCATED)
 
 NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRAPHS)
 MAX_BYTES = 25 * 2**20
-"""What all tables of subgraphs may take in the wheel."""
+"""Size limit of all tables of subgraphs in the wheel."""
 
 MAX_INPUT_BYTES = 2**30
-"""Graphs whose inputs take more are cut without a run: any machine with 4 GiB free builds these."""
+"""Graphs with larger inputs are cut without a run, so that 4 GiB of free memory suffice."""
 
 MAX_FLOPS = 5e11
-"""Likewise, for graphs that one core computes in half a minute."""
+"""Graphs with more operations, half a minute on one core, are cut without a run."""
 
 INDUCTOR_MAX_OPS = 150
-"""Graphs of more operators are not fused by TorchInductor as well, which takes 25 ms an operator.
+"""Graphs with more operators are not fused by TorchInductor, which takes 25 ms per operator.
 
-Of the others each that it compiles is: the choice looks at nothing else."""
+All other graphs that it compiles are fused."""
 
 LIMITS = dataclasses.replace(TRANSFORM_LIMITS, memory_bytes=4 * 2**30)
 
 _AT_ONCE = 50
-"""How many graphs are read for each look through a file, which bounds memory."""
+"""Number of graphs read for each pass over a file, which limits memory."""
 
 OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     **{name: ({"config": name},) for name in NAMES},
@@ -71,7 +71,7 @@ OPTIONS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"config": "fusible", "method": "inductor", "max_ops": INDUCTOR_MAX_OPS},
     ),
 }
-"""How the parts of each table are found: by several methods, or by the usual one."""
+"""Options of each table, such as the methods by which parts are found."""
 
 
 def stale_parents(dataset: Path) -> set[str]:
@@ -102,7 +102,7 @@ def stale_parents(dataset: Path) -> set[str]:
 
 
 def drop_parts(dataset: Path, parents: Collection[str]) -> int:
-    """Take the parts of graphs out of the tables of a dataset; return how many there were."""
+    """Remove the parts of graphs from the tables of a dataset; return their number."""
     num_dropped = 0
     names = pa.array(sorted(parents), pa.string())  # typed, for none of them as well
     for path in _tables(dataset, NAMES):
@@ -149,7 +149,7 @@ def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> 
     """
     unknown = sorted(set(names) - set(NAMES))
     if unknown:
-        raise GraphNetError(f"There is no table `{unknown[0]}`. Choose of {', '.join(NAMES)}.")
+        raise GraphNetError(f"There is no table `{unknown[0]}`. Choose one of {', '.join(NAMES)}.")
     build_directory = build_directory / _digest(dataset)
     num_ops = sum(row["num_ops"] for row in select_rows("all", dataset=dataset))
     place = build_directory / "-".join(names)
@@ -234,9 +234,9 @@ def write_coverage(dataset: Path, path: Path) -> None:
 
 
 def draw_coverage(dataset: Path, directory: Path) -> Path:
-    """Draw how much of a dataset its first typical parts cover, and return the picture.
+    """Draw the coverage of a dataset by its first typical parts, and return the path.
 
-    One line is of the rows, the other of the sequences of operators whatever their shapes.
+    One line is for rows, the other for sequences of operators with any shapes.
     """
     num_ops = sum(row["num_ops"] for row in select_rows("all", dataset=dataset))
     rows: list[int] = []
@@ -262,7 +262,7 @@ def _split_of(path: Path) -> str:
 
 
 def _gives(parent: Sample, split: str, parts: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether a graph of a split still gives all these rows, if it is cut again."""
+    """Return whether cutting a graph of a split again results in all these rows."""
     try:
         cutter = Cutter(parent)
         return all(
@@ -271,7 +271,7 @@ def _gives(parent: Sample, split: str, parts: Sequence[Mapping[str, Any]]) -> bo
             for part in parts
         )
     except (SampleError, MaterializeError):
-        return False  # its operators are no longer those that the parts were made of
+        return False  # its operators have changed
 
 
 def _digest(dataset: Path) -> str:
@@ -302,9 +302,9 @@ def _transform(dataset: Path, names: list[str], place: Path, jobs: int) -> Trans
 
 
 def _put(source: Path, target: Path) -> None:
-    """Copy a folder of tables to its place, where it replaces another one."""
+    """Copy a folder of tables to its place, replacing an existing folder."""
     if not source.is_dir():
-        raise GraphNetError(f"No part was found for `{target.name}`.")
+        raise GraphNetError(f"No part was found for `{target.name}`. Choose other options.")
     with new_directory(target.with_name(f".{target.name}.new")) as place:
         shutil.copytree(source, place)
     shutil.rmtree(target, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Puts the tasks and the records of a tuning run beside the graphs of the embedded dataset."""
+"""Addition of the tasks and records of a tuning run to the embedded dataset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphnet_datasets.terminal import counted
 from graphnet_datasets.tuning.records import fill_tuning, read_records
 
 MAX_BYTES = 25 * 2**20
-"""What both tables may take in the wheel."""
+"""Size limit of both tables in the wheel."""
 
 
 def ship(pool: Path, out: Path) -> str:
@@ -28,11 +28,13 @@ def ship(pool: Path, out: Path) -> str:
 
     Raises:
         DatasetNotFoundError: the pool has no tasks or records.
-        GraphNetError: a row of it cannot be read, or the tables take more than `MAX_BYTES`.
+        GraphNetError: a row of the pool cannot be read, or the tables take more than `MAX_BYTES`.
     """
     records = read_records(pool)
     if records.skipped:
-        raise GraphNetError(f"`{pool}` is not fit to be shipped: {records.skipped_text}.")
+        raise GraphNetError(
+            f"`{pool}` cannot be shipped: {records.skipped_text}. Remove these rows."
+        )
     rows = sorted(records.measurements, key=lambda row: (row.task_id, row.run_id, row.trial))
     measured = {row.task_id for row in rows}
     tasks = [task for key, task in records.tasks.items() if key in measured]

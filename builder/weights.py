@@ -35,7 +35,7 @@ def path_of(row: Path) -> Path:
 
 
 def waiting(entries: Iterable[Entry], build: Path, keys: Keys) -> Iterator[Entry]:
-    """Yield captured entries of torch whose weights nobody has measured yet."""
+    """Yield captured entries of torch whose weights have not been measured."""
     for entry in entries:
         path = keys.path(entry, build)
         if LIBRARIES[entry.library].framework != "torch" or not path.is_file():
@@ -45,7 +45,7 @@ def waiting(entries: Iterable[Entry], build: Path, keys: Keys) -> Iterator[Entry
 
 
 def _is_measured(path: Path) -> bool:
-    """Tell whether a weight of a row was measured when it was captured: then all were drawn."""
+    """Return whether the weights of a row were measured during its capture."""
     inputs = pc.list_flatten(read_table(path, columns=["inputs"])["inputs"])
     is_weight = pc.equal(pc.struct_field(inputs, "role"), "parameter")
     measured = pc.fill_null(pc.struct_field(inputs, "is_measured"), False)
@@ -59,7 +59,7 @@ def read_weights(row: Path) -> dict[str, Sequence[float]]:
 
 
 def with_weights(row: Mapping[str, Any], weights: Mapping[str, Sequence[float]]) -> dict[str, Any]:
-    """Return a row with measured statistics of its weights, and with where they come from."""
+    """Return a row with measured statistics of its weights and their origin."""
     inputs = []
     for graph_input in row["inputs"]:
         figures = (

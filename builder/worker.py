@@ -39,7 +39,7 @@ from .provenance import check_hashes, model_source_hash
 
 
 def capture_entry(entry: Entry) -> list[Sample]:
-    """Return the graphs that the entry's model gives: one, or several linked ones where it breaks.
+    """Return the graphs of the entry's model: one, or several linked graphs if it breaks.
 
     Raises:
         CaptureError: the model cannot be captured, or breaks into more than `MAX_PIECES`.
@@ -86,7 +86,7 @@ def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> 
             f"{samples[0].provenance.break_reason}"
         )
     for sample in samples:
-        for misfit in misfits(sample):  # nothing was run, so nothing has refused them yet
+        for misfit in misfits(sample):  # the graph was not run, so they were not detected
             raise CaptureError(
                 f"{misfit} Choose other inputs for `{entry.name}`, or a larger config."
             )
@@ -96,7 +96,7 @@ def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> 
 
 
 def positional(examples: dict[str, Any]) -> list[Any]:
-    """Take the examples `_0`, `_1`, … out: they are arguments by position.
+    """Remove the examples `_0`, `_1`, … and return them as positional arguments.
 
     >>> examples = {"_0": 1, "mask": 2}
     >>> positional(examples), examples
@@ -162,7 +162,7 @@ def _capture_loosely(entry: Entry, model: torch.nn.Module) -> list[Sample]:
 
 
 def _measure(payload: dict[str, Any], reporter: Reporter) -> None:
-    """Write the statistics of weights as the model's initialisers draw them, by name, as JSON."""
+    """Write the measured statistics of initialised weights, by name, as JSON."""
     model = build_model(parse_line(payload["line"]), is_measured=True)
     reporter.enter("write")
     lines = {}
@@ -181,7 +181,7 @@ def _with_retries(entry: Entry, model: torch.nn.Module) -> tuple[list[Sample], t
         try:
             return _capture(entry, model, is_bound=is_bound), model
         except Exception as error:
-            # Fake weights make fake results: what branches on one may branch on a real one.
+            # Fake weights produce fake results, on which a model cannot branch; try real weights.
             if (
                 is_data_dependent(error)
                 and any(parameter.is_meta for parameter in model.parameters())
@@ -206,7 +206,7 @@ def is_data_dependent(error: BaseException) -> bool:
 
 
 def is_specialised(error: BaseException) -> bool:
-    """Tell whether a capture failed since the model fixes a size that was to be a symbol.
+    """Return whether a capture failed because the model fixes a size that should be a symbol.
 
     >>> is_specialised(ValueError("ConstraintViolationError"))
     True
@@ -215,7 +215,7 @@ def is_specialised(error: BaseException) -> bool:
 
 
 def _is_of(error: BaseException, names: tuple[str, ...]) -> bool:
-    """Tell whether an error, or one behind it, has one of several names, or words of its text."""
+    """Return whether an error or one of its causes has one of several names or words."""
     seen: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in seen:
@@ -233,10 +233,10 @@ DATA_DEPENDENT = (
 """Names of torch's exceptions, and words of their messages, that indicate this."""
 
 SPECIALISED = ("ConstraintViolationError", "Constraints violated", "is marked as dynamic, but")
-"""Likewise, of a dimension that was marked and is a constant of the model."""
+"""The same for dimensions that are marked as symbols but constant in the model."""
 
 MAX_PIECES = 64
-"""A model that breaks into more graphs is a failure: that is a loop in Python, not a model."""
+"""Maximum number of graphs of a model. More graphs are a loop in Python."""
 
 
 WARM_UP = (
@@ -250,15 +250,15 @@ WARM_UP_TRANSFORMERS = (
     "| input_ids=ids(2,8; 9) attention_mask=full(2,8; 1) | float32 | eval "
     "| input_ids.1 attention_mask.1 |",
 )
-"""Entries that are captured and thrown away before the first job: half of the time of a job would
-else go into what dynamo and the table of operators import and look up when they are first used."""
+"""Entries that are captured and discarded before the first job, so that jobs share the lazy imports
+and lookups of dynamo and the operator table, half of a job's time."""
 
 
 def prepare() -> None:
-    """Import the library of the jobs' models, and capture something."""
+    """Import the library of the jobs' models, and capture an example."""
     library = os.environ.get(LIBRARY_VARIABLE, "torch")
     LIBRARIES[library].preload()
-    torch.set_num_threads(1)  # a pool of threads would not be there after a fork
+    torch.set_num_threads(1)  # a pool of threads would not survive a fork
     for line in (*WARM_UP, *(WARM_UP_TRANSFORMERS if library == "transformers" else ())):
         with tempfile.TemporaryDirectory() as directory:
             write_table(capture_entry(parse_line(line)), Path(directory) / "row.parquet")

@@ -1,4 +1,4 @@
-"""Architectures in plain torch, by the name under which a catalog calls them."""
+"""Architectures in plain torch, by their names in catalogs."""
 
 from __future__ import annotations
 

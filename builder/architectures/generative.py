@@ -21,7 +21,7 @@ def timestep_embedding(steps: Tensor, width: int) -> Tensor:
 
 
 class TimeBlock(nn.Module):
-    """The residual block of the denoising diffusion U-Net, told the time step."""
+    """The residual block of the denoising diffusion U-Net, conditioned on the time step."""
 
     def __init__(self, inputs: int, outputs: int, time: int) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ class Attention(nn.Layer):
 
 
 class Block(nn.Layer):
-    """A transformer's layer with the norms first, and cross attention where it gets a memory."""
+    """A pre-norm transformer layer, with cross attention if it receives a memory."""
 
     def __init__(self, width: int, heads: int, *, has_memory: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Models in plain paddle that choose: experts for tokens, boxes by score, buckets by distance."""
+"""Models in plain paddle with discrete choices: experts, boxes by score, buckets of distances."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .blocks import Block
 class RelativeEncoder(nn.Layer):
     """An encoder whose attention is biased by buckets of distances (Raffel et al. 2020).
 
-    Padding is known by its number and takes no part.
+    Tokens with the padding id are masked.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ExpertLanguageModel(nn.Layer):
 
 
 class BoxDecoder(nn.Layer):
-    """A detector without anchors that gives its best boxes (Tian et al. 2019, Xu et al. 2022)."""
+    """A detector without anchors that returns its best boxes (Tian et al. 2019, Xu et al. 2022)."""
 
     def __init__(
         self,

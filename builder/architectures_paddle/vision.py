@@ -1,4 +1,4 @@
-"""Image models in plain paddle that its zoo does not have."""
+"""Image models in plain paddle that `paddle.vision.models` lacks."""
 
 from __future__ import annotations
 

@@ -13,21 +13,20 @@ from graphnet_datasets.sample import Sample
 
 GITHUB = "https://github.com"
 PREFIX = "compiler_bugs"
-"""Begins the id of each graph."""
+"""Prefix of the ids of graphs."""
 SOURCE = "graphnet-datasets/builder"
 
 
 @dataclasses.dataclass(frozen=True)
 class Bug:
-    """A function of tensors, its inputs, and the report that it was written from.
+    """A function of tensors, its inputs, and the report of the bug.
 
-    `function` takes one tensor for each of `inputs`; `sample` is a graph that was written by hand
-    in place of a function. `compiler` and `options` name
-    the compiler that the report is about. `report` is the path of the report on GitHub, None where
-    no report is known. `versions` are those that the report names, or its date. `note` describes
-    the right result and the wrong one. A bug with `num_variations` shows in calls with other
-    numbers only, and is run with and without them. `is_as_reported` is False where the compiler is
-    wrong or fails today, but in another way than the report describes.
+    `function` takes one tensor for each of `inputs`; `sample` is a graph written by hand instead of
+    a function. The report is about `compiler` with `options`. `report` is its path on GitHub, or
+    None if there is no known report. `versions` are the affected versions, or the date of the
+    report. `note` describes the right and the wrong result. A bug with `num_variations` only shows
+    in calls with other scalar inputs, and is run with and without them. `is_as_reported` is False
+    if the compiler still fails, but in another way than reported.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""From the catalog to the table: captures, expected verdicts and the Parquet file."""
+"""Build of the table of bugs: captures, expected verdicts and the Parquet file."""
 
 from __future__ import annotations
 
@@ -37,16 +37,18 @@ Verdicts = dict[str, dict[str, dict[str, str]]]
 
 
 class Module(torch.nn.Module):
-    """Calls a bug's function, and returns a second output that follows an input of its own.
+    """Calls a bug's function, and returns a second output that depends on an additional input.
 
-    The second output differs from call to call, so that no stored answer passes for a graph whose
-    first output is the same for all inputs.
+    The second output changes with each call, so that a stored answer is detected even if the first
+    output is the same for all inputs.
     """
 
     def __init__(self, bug: Bug) -> None:
         super().__init__()
         if bug.function is None:
-            raise GraphNetError(f"`{bug.name}` has neither a function nor a sample. Give it one.")
+            raise GraphNetError(
+                f"`{bug.name}` has neither a function nor a sample. Add one of them."
+            )
         self.function = bug.function
 
     def forward(self, *tensors: torch.Tensor) -> tuple[Any, torch.Tensor]:
@@ -97,11 +99,11 @@ def read_verdicts(path: Path = VERDICTS) -> Verdicts:
 def measure(
     bugs: Sequence[Bug], compilers: Sequence[str], out: Path, path: Path = VERDICTS
 ) -> Verdicts:
-    """Run bugs under compilers, keep the records in `out`, and renew the verdicts in `path`.
+    """Run bugs under compilers, store the records in `out`, and update the verdicts in `path`.
 
-    Graphs without a verdict run again, up to `ATTEMPTS` times: on a busy machine a record may
-    decide nothing. `path` is read and written after each compiler, so that several measurements
-    can run side by side.
+    Graphs without a verdict run up to `ATTEMPTS` times, because a record may be undecidable on a
+    busy machine. `path` is read and written after each compiler, so that several measurements can
+    run in parallel.
     """
     for compiler in compilers:
         renewed = _measure_compiler(bugs, compiler, out)
@@ -152,9 +154,9 @@ def _expected(key: str, verdict: Mapping[str, str]) -> dict[str, Any]:
 
 
 def bug_columns(bug: Bug, verdicts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    """Return the columns of a row that are about the bug.
+    """Return the columns of a row that describe the bug.
 
-    A bug is verified if the compiler that its report is about fails or is wrong as reported.
+    A bug is verified if its compiler fails or is wrong as reported.
     """
     expected = [_expected(key, verdict) for key, verdict in sorted(verdicts.items())]
     own = {item["verdict"] for item in expected if item["compiler"] == bug.compiler}

@@ -15,11 +15,13 @@ def add_compiler_bugs(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_compiler_bugs)
     parser.add_argument("--out", type=Path, default=EMBEDDED)
     parser.add_argument(
-        "--measure", action="append", default=[], help="renew the verdicts of this compiler"
+        "--measure", action="append", default=[], help="update the verdicts of this compiler"
     )
-    parser.add_argument("--only", default="", help="with --measure: bugs with this in their names")
+    parser.add_argument(
+        "--only", default="", help="with --measure: only bugs with this substring in their names"
+    )
     parser.add_argument("--runs", type=Path, default=Path("build/compiler_bugs"), help="records")
-    parser.add_argument("--docs", type=Path, help="a page with the markers of the table")
+    parser.add_argument("--docs", type=Path, help="page with the markers of the table")
 
 
 def _compiler_bugs(options: argparse.Namespace) -> int:
@@ -31,7 +33,8 @@ def _compiler_bugs(options: argparse.Namespace) -> int:
     bugs = [bug for bug in BUGS if options.only in bug.name]
     if not bugs:
         raise GraphNetError(
-            f"No bug has `{options.only}` in its name. `graphnet list compiler_bugs` lists them."
+            f"No bug has `{options.only}` in its name. List the bugs with `graphnet list "
+            "compiler_bugs`."
         )
     if options.measure:
         measure(bugs, options.measure, options.runs)

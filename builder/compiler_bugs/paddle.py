@@ -1,7 +1,7 @@
 """Bugs of paddle's static graphs.
 
-The captures of paddle go through `paddle.jit.to_static`, which fails on these graphs, so their
-operators are written by hand.
+`paddle.jit.to_static`, which captures of paddle use, fails on these graphs, so their operators are
+written by hand.
 """
 
 from __future__ import annotations

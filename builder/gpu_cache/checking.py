@@ -39,7 +39,7 @@ def check(directory: Path, card: str = "", num_samples: int = 1) -> bool:
     rows = directory / CHECK_NAME
     if not rows.is_file():
         raise GraphNetError(
-            f"`{directory}` has no `{CHECK_NAME}`. Name a folder that `gpu-cache` filled."
+            f"`{directory}` has no `{CHECK_NAME}`. Choose a folder filled by `gpu-cache`."
         )
     set_environment(os.environ)
     os.environ |= {FRAMEWORK_VARIABLE: "torch", COMPILERS_VARIABLE: "inductor"}

@@ -48,15 +48,18 @@ def add_gpu_cache(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run)
     parser.add_argument("--card", choices=[*CARDS, CPU], required=True)
     parser.add_argument(
-        "--samples", type=Path, required=True, help="a Parquet file of rows, or a folder of them"
+        "--samples",
+        type=Path,
+        required=True,
+        help="a Parquet file of rows, or a folder of such files",
     )
     parser.add_argument("--out", type=Path, default=Path("build/gpu_cache"))
     parser.add_argument("--weights", choices=("parameters", "inputs"), default="parameters")
     parser.add_argument(
-        "--option", action="append", default=[], help="of the compiler, as name=value"
+        "--option", action="append", default=[], help="option of the compiler, as name=value"
     )
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=16, help="threads of an arm in the runs")
+    parser.add_argument("--threads", type=int, default=16, help="threads of an arm in later runs")
     parser.add_argument("--limit", type=int, help="only the first samples")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds per sample")
     parser.add_argument("--memory", type=float, default=8.0, help="GiB per sample")
@@ -69,7 +72,10 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, help="the folder of a card")
     parser.add_argument("--count", type=int, default=1, help="samples to compile")
     parser.add_argument(
-        "--pretend", choices=list(CARDS), default="", help="check without a GPU, and run nothing"
+        "--pretend",
+        choices=list(CARDS),
+        default="",
+        help="check without a GPU, without running kernels",
     )
 
 
@@ -107,7 +113,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def read_in_order(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file, or of a folder of them, in the order in which they lie.
+    """Return the rows of a Parquet file, or of a folder of such files, in their stored order.
 
     Raises:
         GraphNetError: The path does not exist, or a file is not a table of samples.
@@ -131,8 +137,8 @@ def check_untimed(options: Mapping[str, Any]) -> None:
         timing.append(f"mode={mode}")
     if timing:
         raise GraphNetError(
-            f"The option `{timing[0]}` chooses kernels by their times on the card. Leave it out, "
-            "or compile on the GPU itself."
+            f"The option `{timing[0]}` chooses kernels by their times on the card. Remove it, or "
+            "compile on the GPU itself."
         )
 
 

@@ -16,8 +16,8 @@ _BYTES_PER_WORD = 4
 def count_registers(cubin: bytes) -> tuple[int, int]:
     """Return the registers per thread and the spilled 4-byte words per thread of a cubin.
 
-    These are the figures that the driver reports of a loaded kernel. Of several functions the
-    largest figures count.
+    These are the figures that the driver reports for a loaded kernel. For several functions, they
+    are the maxima.
     """
     largest = {_REGISTER_COUNT: 0, _FRAME_SIZE: 0}
     for content in _sections(cubin, b".nv.info"):

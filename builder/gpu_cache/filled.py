@@ -18,7 +18,7 @@ from graphnet_datasets.schema import GRAPHS_SCHEMA
 from graphnet_datasets.storage.table import write_table
 
 CACHES = ("fxgraph", "aotautograd")
-"""The caches that make a compilation unnecessary. Both hold the compiled kernels of a graph."""
+"""The caches that replace a compilation. Both contain the compiled kernels of a graph."""
 SAMPLES_NAME = "samples.jsonl"
 MANIFEST_NAME = "manifest.json"
 CHECK_NAME = "check.parquet"
@@ -31,8 +31,8 @@ _NUM_CHECKED = 5
 class Filled:
     """A folder of caches, with a line for each sample that was tried.
 
-    The caches lie in `fxgraph/` and `aotautograd/`, as in a directory of TorchInductor's. A line of
-    `samples.jsonl` follows the entries that it lists, so a fill that was killed continues.
+    The caches are in `fxgraph/` and `aotautograd/`, as in a cache directory of TorchInductor. A
+    line of `samples.jsonl` follows the entries that it lists, so a fill that was killed continues.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -86,7 +86,7 @@ class Filled:
         elif json.loads(path.read_text()) != current:
             raise GraphNetError(
                 f"`{self.directory}` was filled with another version of torch, Triton or CUDA. "
-                "Name another folder with `--out`."
+                "Choose another folder with `--out`."
             )
 
     def describe(self) -> str:

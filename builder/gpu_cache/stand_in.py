@@ -34,12 +34,12 @@ _SOURCE = Path(__file__).with_name("stand_in.c")
 _BLOCK_THREADS = 1024
 
 undecided_paddings: list[str] = []
-"""Matrix products of which a GPU would have timed a padded form. They were compiled without
-padding, so the compiled graph is not the one that a GPU would use."""
+"""Matrix products for which TorchInductor would time a padded form on the GPU. They were compiled
+without padding, so the compiled graph may differ from that of a GPU."""
 
 
 def missing() -> str:
-    """Return why no stand-in can be made here, or "".
+    """Return why the stand-in cannot be used on this machine, or "".
 
     >>> isinstance(missing(), str)
     True

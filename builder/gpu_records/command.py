@@ -28,7 +28,7 @@ def add_gpu_records(commands: Any) -> None:
         "--caches", type=Path, action="append", default=[],
         help="caches of `gpu-cache` for one card (repeatable)",
     )  # fmt: skip
-    folder.add_argument("--rows", type=int, help="only so many first rows of each file")
+    folder.add_argument("--rows", type=int, help="number of first rows of each file to use")
     merge = commands.add_parser("gpu-merge", help="add the records that a machine sent back")
     merge.set_defaults(run=_merge)
     merge.add_argument("records", type=Path, nargs="+", help="files or directories of records")

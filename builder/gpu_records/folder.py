@@ -1,4 +1,4 @@
-"""The folder that a bare machine with a GPU needs, and the records that it sends back."""
+"""The folder to copy to a bare machine with a GPU, and the records from that machine."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ RUNS = "runs"
 
 SCRIPT = "records.py"
 STARTER = "graphnet_datasets/starter"
-"""The part of the package that does not travel, since rows come from the folder."""
+"""The part of the package that the folder omits, since it contains the rows itself."""
 
 CARRIED = (
     "datasets", "huggingface_hub", "httpx2", "httpcore2", "truststore", "dill", "multiprocess",
     "pydantic", "pydantic_core", "annotated-types", "typing-inspection", "islpy",
 )  # fmt: skip
-"""Packages that the machine lacks, or of which it has an older version."""
+"""Packages that the machine lacks or has in an older version."""
 
 PYTHON = "3.12"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
@@ -55,7 +55,7 @@ _SAMPLES_PER_ARCHIVE = 12
 _XZ_PRESET = 3
 
 _THREADS = {"num_threads": 2}
-"""More threads of many samples at a time would only wait for processors."""
+"""With many samples in parallel, more threads would only wait for processors."""
 _PARTS: Mapping[str, Any] = {**_THREADS, "phase_timeouts_s": {"compile": 90.0, "run": 60.0}}
 _WHOLE: Mapping[str, Any] = {**_THREADS, "phase_timeouts_s": {"compile": 180.0, "run": 60.0}}
 _STREAM = "stream"
@@ -101,11 +101,11 @@ def pack(
         queue: directory that `write_queue` and `merge` wrote.
         wheels: directory of wheels; those that it lacks are downloaded into it.
         caches: directories that `gpu-cache` wrote for the card.
-        num_rows: only so many first rows of each file.
+        num_rows: number of first rows of each file; None for all.
 
     Raises:
         GraphNetError: `out` is another kind of folder, the queue is incomplete, a wheel cannot be
-            made, or the result is larger than `MAX_FOLDER_BYTES`.
+            built, or the result is larger than `MAX_FOLDER_BYTES`.
     """
     if out.exists() and not (out / PLAN).is_file():
         raise GraphNetError(
@@ -127,8 +127,8 @@ def pack(
             size += path.stat().st_size
             if size > MAX_FOLDER_BYTES:
                 raise GraphNetError(
-                    f"The folder takes {size} bytes without caches, but at most "
-                    f"{MAX_FOLDER_BYTES} travel to the machine. Write a queue of fewer rows."
+                    f"The folder takes {size} bytes without caches, but at most {MAX_FOLDER_BYTES} "
+                    "can be copied to the machine. Write a queue of fewer rows."
                 )
         if caches:
             wanted = dict.fromkeys(name for of_file in ids.values() for name in of_file)
@@ -182,7 +182,8 @@ def merge(queue: Path, records: Iterable[Path]) -> pa.Table:
 
 
 def remaining(queue: Path) -> Iterator[str]:
-    """Yield a line for each device and arm that has records: how many, and how many are left."""
+    """Yield a line for each device and arm with records: the number of records and of missing
+    records."""
     digests = {name: read_digests(queue / name) for name in FILES}
     for device, done in read_done(queue, digests).items():
         for arm in ARMS:
@@ -223,10 +224,10 @@ def read_done(
 
 
 def arm_of(record: Mapping[str, Any], digests: Mapping[str, Mapping[str, str]]) -> Arm | None:
-    """Return the arm that a record belongs to, the one with most options of those that agree.
+    """Return the matching arm of a record that has most options.
 
-    The settings have the launch mode that the arm asks for; the column may have another one, if a
-    graph could not be captured.
+    The requested launch mode is in the settings; the column has another mode if a graph could not
+    be captured.
     """
     options = json.loads(record["compiler_options"] or "{}")
     launch_mode = json.loads(record["settings"] or "{}").get("launch_mode", _STREAM)
@@ -253,7 +254,7 @@ def download(wheels: Path) -> list[Path]:
     for name in CARRIED:
         pin = re.search(rf"^{re.escape(name)}==(\S+)$", constraints, re.MULTILINE)
         if pin is None:
-            raise GraphNetError(f"`constraints.txt` has no version of `{name}`. Add one.")
+            raise GraphNetError(f"`constraints.txt` has no version of `{name}`. Add it.")
         stem = name.replace("-", "_")
         if not any(wheels.glob(f"{stem}-{pin[1]}-*.whl")):
             _pip(
@@ -281,7 +282,7 @@ def build_library(checkout: Path, out: Path) -> Path:
 
 
 def _stays_behind(path: Path) -> bool:
-    """Return whether a file of the checkout is no part of the wheel."""
+    """Return whether a file of the checkout is excluded from the wheel."""
     names = ("graphnet_datasets", "metrics", "setup.py", "setup.cfg", "pyproject.toml", "README.md",
             "LICENSE")  # fmt: skip
     return path.parts[0] not in names or path == Path(STARTER) or path.name == "__pycache__"

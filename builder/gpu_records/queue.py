@@ -1,4 +1,4 @@
-"""The rows that are timed on a GPU, in an order of which every prefix is a balanced sample."""
+"""The rows to time on a GPU, in an order in which every prefix is a balanced sample."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ _ROWS_AT_ONCE = 100
 def fair_shares(sizes: Mapping[T, int], count: int, *, is_whole: bool = False) -> dict[T, float]:
     """Return how many of `count` rows to take from each stratum.
 
-    All strata have the same number, except that a stratum with fewer rows gives all it has. With
-    `is_whole` the numbers are whole, and the largest strata take the remainder.
+    All strata get the same number, limited by their rows. With `is_whole`, the numbers are
+    integers, and the largest strata get the remainder.
 
     >>> fair_shares({"cv": 90, "nlp": 50, "audio": 4}, 41)
     {'audio': 4, 'nlp': 18.5, 'cv': 18.5}
@@ -81,7 +81,7 @@ def fair_shares(sizes: Mapping[T, int], count: int, *, is_whole: bool = False) -
 def balanced_order(
     rows: Sequence[Row], keys: Sequence[Key], count: int | None = None, seed: int = 0
 ) -> list[Row]:
-    """Return `count` of the rows, or all, in an order of which every prefix is balanced.
+    """Return `count` of the rows, or all, in an order in which every prefix is balanced.
 
     Each key divides the rows into strata, and the strata of all keys together into cells. The next
     row comes from the cell whose strata lack most rows compared with their shares of the prefix
@@ -123,7 +123,7 @@ def balanced_order(
 
 
 def _lacks(lacking: Sequence[Mapping[Hashable, float]], cell: tuple[Hashable, ...]) -> float:
-    """Return how many rows the strata of a cell, and the cell itself, lack in all."""
+    """Return the total number of rows that a cell and its strata lack."""
     return sum(lack[stratum] for lack, stratum in zip(lacking, (*cell, cell), strict=True))
 
 
@@ -172,7 +172,7 @@ def choose_graphs(dataset: Path, count: int = NUM_GRAPHS, seed: int = 0) -> list
 
 
 def fits(row: Row) -> bool:
-    """Return whether a row is of torch, fits a GPU beside others, and has kernels there."""
+    """Return whether a row is of torch, fits into GPU memory beside others, and has GPU kernels."""
     memory = max(row["peak_memory_bytes"] or 0, row["input_bytes"] or 0)
     return (
         row["framework"] == "torch"
@@ -192,7 +192,7 @@ def in_bfloat16(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
             columns = derived_columns(sample)
         except GraphNetError:
             continue
-        if columns["flops"] is not None:  # null if an operator refuses its operands
+        if columns["flops"] is not None:  # null if an operator rejects its operands
             yield sample_to_row(sample, columns | {"split": row["split"]})
 
 

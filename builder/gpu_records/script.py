@@ -1,11 +1,11 @@
-"""Timed runs on a bare machine with a GPU, out of a folder that holds everything they need.
+"""Timed runs on a bare machine with a GPU, from a folder with everything they need.
 
 `python -m builder gpu-folder` packs the folder and copies this file into it. The machine needs
 Python and torch, and no network:
 
     python3 FOLDER/records.py --seconds 480 --out RECORDS
 
-The script ends by itself before its seconds are over and leaves one file, `records.parquet`.
+The script ends within the given seconds and writes one file, `records.parquet`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ RUNS, SITE, CACHE = "runs", "site", "cache"
 """Subdirectories of the working directory: records, unpacked wheels, unpacked compile caches."""
 
 STARTED = "GRAPHNET_RECORDS_STARTED"
-"""Environment variable with the time of the start, set once the wheels can be imported."""
+"""Environment variable with the start time, set when the wheels can be imported."""
 
 SAVE_EVERY_S = 20.0
 SAVING_S = 25.0
-"""Seconds before the end at which a run is stopped: processes end, and records are saved."""
+"""Seconds before the end at which a run is stopped, to end processes and save records."""
 
 AGAIN_AFTER_S = 10.0
 """Seconds after which a run that does not stop is interrupted again."""
 
 MIN_SLICE_S = 10.0
-"""Seconds that must be left for another slice of rows."""
+"""Minimum remaining seconds for another slice of rows."""
 
 MAX_LOST = 8
 """Failures in a row after which the GPU is checked."""
@@ -61,19 +61,19 @@ MAX_REASONS, MAX_CHARACTERS = 5, 160
 
 
 class TimeIsUp(KeyboardInterrupt):
-    """The end of the seconds; like Ctrl-C it ends a run that keeps its records."""
+    """Raised when the time is over. Like Ctrl-C, it ends a run, which keeps its records."""
 
 
 class DeviceLostError(KeyboardInterrupt):
-    """The device does not answer any more, so that all further runs would fail."""
+    """The device no longer responds, so that all further runs would fail."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Arm:
-    """A compiler with options and settings, and the samples of a file that it is to run.
+    """A compiler with options and settings, and the samples of a file to run.
 
     `rows` are pairs of a position in the queue and the id of a sample. Stages run one after the
-    other, or share the time; `slice_size` is how many positions an arm takes at once.
+    other, or share the time; `slice_size` is the number of positions in a slice.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Tally:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call of `run`: arms with the same options and settings, and the rows they all lack."""
+    """One call of `run`: arms with the same options and settings, and the rows that they lack."""
 
     arms: tuple[Arm, ...]
     ids: tuple[str, ...]
@@ -123,7 +123,7 @@ def read_plan(folder: Path, device_name: str) -> list[Arm]:
 def slices(arms: Sequence[Arm]) -> Iterator[list[Call]]:
     """Yield the calls for each slice of consecutive positions, of the arms of one stage.
 
-    All arms take a slice before any takes the next, so that a run that ends has records of the same
+    All arms run a slice before the next slice, so that an interrupted run has records of the same
     samples under every arm.
 
     >>> first = Arm("a", "parts", "f", "x", {}, {}, 2, [(0, "s0"), (1, "s1"), (2, "s2")])
@@ -148,7 +148,7 @@ def slices(arms: Sequence[Arm]) -> Iterator[list[Call]]:
 
 
 class Session:
-    """Runs calls until its seconds are over, and keeps one file of all records."""
+    """Runs calls until the time is over, and maintains one file of all records."""
 
     def __init__(self, folder: Path, out: Path, work: Path, device: str, num_jobs: int) -> None:
         self.folder, self.out, self.work = folder, out, work
@@ -168,9 +168,9 @@ class Session:
         shares: Mapping[str, float],
         seconds: float,
     ) -> None:
-        """Take slices of stages until none is left or the seconds are over.
+        """Run slices of stages until none is left or the time is over.
 
-        The next slice is of the stage that has had the least time compared with its share. Stages
+        The next slice comes from the stage with the least time relative to its share. Stages
         without a share follow one after the other.
         """
         end = time.monotonic() + seconds
@@ -197,7 +197,7 @@ class Session:
             self.ending = "the device was lost"
 
     def save(self) -> None:
-        """Write all records so far into one file; print a failure, as a later attempt may work."""
+        """Write all records to one file; print a failure, because a later attempt may succeed."""
         from graphnet_datasets.benchmark import read_runs, write_runs
         from graphnet_datasets.errors import DatasetNotFoundError, GraphNetError
 
@@ -212,7 +212,7 @@ class Session:
         except DatasetNotFoundError:
             return
         except (GraphNetError, OSError) as error:
-            print(f"The records are not in `{self.out}` yet: {error}", file=sys.stderr)
+            print(f"The records could not be written to `{self.out}` yet: {error}", file=sys.stderr)
 
     def summary(self, arms: Sequence[Arm]) -> Iterator[str]:
         """Yield lines: records and records per minute of each arm, failures, and the next step."""
@@ -284,7 +284,7 @@ class Session:
             self.save()
 
     def _look_for_device(self) -> None:
-        """Raise `DeviceLostError` if the GPU is gone; its last failures count as no records."""
+        """Raise `DeviceLostError` if the GPU is lost; its last failures are not recorded."""
         if not device_name(self.device):
             self._lost = list(self._failed)
             raise DeviceLostError
@@ -312,7 +312,7 @@ class Session:
 def ends_after(seconds: float) -> Iterator[None]:
     """Raise `TimeIsUp` in the main thread after `seconds`, or when the process is terminated.
 
-    Repeat it every `AGAIN_AFTER_S` within the block, for code that does not end.
+    Repeat this every `AGAIN_AFTER_S` within the block, in case code ignores it.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -406,7 +406,9 @@ def _run(
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=480.0, help="in all, with the start")
+    parser.add_argument(
+        "--seconds", type=float, default=480.0, help="total time in seconds, including the start"
+    )
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "records")))
     parser.add_argument("--device", default="cuda")
     parser.add_argument(
@@ -415,7 +417,10 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--arm", action="append", help="only this arm of the plan (repeatable)")
     parser.add_argument(
-        "--limit", type=int, default=sys.maxsize, help="only so many first positions of the queue"
+        "--limit",
+        type=int,
+        default=sys.maxsize,
+        help="number of first positions of the queue to use",
     )
     parser.add_argument(
         "--share", type=_share, action="append", default=[], metavar="STAGE=SHARE",

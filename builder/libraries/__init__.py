@@ -44,12 +44,12 @@ class Library:
     build: Build
     preload: Callable[[], None]
     has_weights: bool = False
-    """Whether models have to be built with weights: their constructors call them."""
+    """Whether models must be built with weights, because their constructors call them."""
     is_embedded_whole: bool = False
-    """Whether the embedded dataset has all graphs of its catalog, so that none is chosen."""
+    """Whether the embedded dataset has all graphs of its catalog."""
     framework: str = "torch"
     worker: str = "builder.worker"
-    """The program whose jobs capture its models."""
+    """The worker module that captures its models."""
 
     @property
     def version(self) -> str:

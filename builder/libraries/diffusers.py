@@ -16,7 +16,7 @@ def preload() -> None:
     torchaudio.preload_if_installed()
     diffusers = optional("diffusers")
     diffusers.utils.logging.set_verbosity_error()
-    _ = diffusers.ModelMixin  # which is imported when it is asked for
+    _ = diffusers.ModelMixin  # imports it, because the package loads its names lazily
 
 
 def build(entry: Entry) -> torch.nn.Module:

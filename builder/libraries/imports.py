@@ -1,4 +1,4 @@
-"""Imports of libraries that are not there in every environment."""
+"""Imports of libraries that may not be installed."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ Optional = Literal[
 
 
 def optional(name: Optional) -> Any:
-    """Import a library by its name, untyped: the type checker runs where it is not installed.
+    """Import a library by its name, untyped, because the type checker runs without the library.
 
     Raises:
-        GraphNetError: it is not one of those that catalogs may name.
+        GraphNetError: it is not a library of the catalogs.
     """
     if name not in get_args(Optional):
         raise GraphNetError(f"`{name}` is not a library of the catalogs: {get_args(Optional)}.")
@@ -48,7 +48,7 @@ def optional(name: Optional) -> Any:
 
 
 def submodule(package: Optional, name: str) -> Any:
-    """Import a module of a library by its name, of a package in it by a dotted one.
+    """Import a module of a library by its dotted name.
 
     Raises:
         GraphNetError: the library has no such module.
@@ -63,14 +63,14 @@ def submodule(package: Optional, name: str) -> Any:
 
 
 def modules_in(package: Any) -> set[str]:
-    """Return the names of the modules that stand directly in a package; of a module none."""
+    """Return the names of the modules directly in a package; empty for a module."""
     return {module.name for module in pkgutil.iter_modules(getattr(package, "__path__", []))}
 
 
 def model_class(
     module: Any, name: str, entry: Entry, base: type[torch.nn.Module] = torch.nn.Module
 ) -> Any:
-    """Return the class of models that a library's module has under a name.
+    """Return a model class of a library's module by its name.
 
     Raises:
         CatalogError: the class does not exist or is not a subclass of `base`.

@@ -53,8 +53,8 @@ def build(entry: Entry) -> torch.nn.Module:
     model = factory(**entry.overrides) if callable(factory) else None
     if not isinstance(model, torch.nn.Module):
         raise CatalogError(
-            f"`{entry.name}` names `{entry.builder}`, which is no model of {entry.library}; write "
-            "`module.Class` or `module.function`."
+            f"`{entry.name}` names `{entry.builder}`, which is not a model of {entry.library}. "
+            "Write `module.Class` or `module.function`."
         )
     return model
 

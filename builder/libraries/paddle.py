@@ -11,13 +11,15 @@ from ..catalog import CatalogError, Entry
 
 
 def preload() -> None:
-    """Nothing is left to import."""
+    """Do nothing: the worker has already imported the library."""
 
 
 def build(entry: Entry) -> NoReturn:
-    """Refuse: a worker of torch has no paddle.
+    """Raise an error, because a worker of torch cannot import paddle.
 
     Raises:
         CatalogError: always.
     """
-    raise CatalogError(f"`{entry.name}` is a model of paddle; `builder.paddle_worker` captures it.")
+    raise CatalogError(
+        f"`{entry.name}` is a model of paddle. Capture it with `builder.paddle_worker`."
+    )

@@ -9,7 +9,7 @@ from ..catalog import CatalogError, Entry
 
 
 def preload() -> None:
-    """Nothing is left to import."""
+    """Do nothing: the modules are imported already."""
 
 
 def build(entry: Entry) -> torch.nn.Module:

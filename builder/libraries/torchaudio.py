@@ -1,7 +1,7 @@
 """Models of torchaudio: a factory or class of `torchaudio.models` and its arguments.
 
-The wheel on PyPI is built against torch with CUDA, and beside torch for CPUs its C++ library does
-not load. Without the library torchaudio takes its own code in Python, so it is made not to find it.
+The wheel on PyPI is built for torch with CUDA, and its C++ library does not load with torch for
+CPUs. Without the library torchaudio uses its own Python code, so the library is hidden.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def preload() -> None:
 
 
 def preload_if_installed() -> None:
-    """Import the models before a library does that imports torchaudio wherever it finds it."""
+    """Import the models before other libraries import an installed torchaudio."""
     if importlib.util.find_spec("torchaudio") is not None:
         preload()
 

@@ -1,8 +1,7 @@
 """Models of torchvision: a name of its registry and arguments of its builder.
 
-The wheel on PyPI is built against torch with CUDA. Beside torch for CPUs its C++ operators do not
-load, but everything in Python works as soon as the two operators that it registers a Python
-kernel for are declared.
+The wheel on PyPI is built for torch with CUDA. Its C++ operators do not load with torch for CPUs,
+but all Python code works if the two operators with Python kernels are declared.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def declare_operators() -> None:
 
 
 _DECLARED: list[torch.library.Library] = []
-"""Declarations last as long as the object that made them."""
+"""Keeps the declarations alive."""
 
 
 def preload() -> None:

@@ -1,7 +1,7 @@
 """Models of transformers: a model class and overrides of its config.
 
-The override `stack_depth` is not an attribute of a config: it brings every stack of layers down
-to so many after the config is built, see `builder.shrinking`.
+The override `stack_depth` is not an attribute of a config: it limits every stack of layers to this
+depth (`builder.shrinking`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models of ultralytics: the name of a YAML file that comes with it, without the ending."""
+"""Models of ultralytics: the name of one of its YAML files, without the suffix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .torchvision import declare_operators
 
 
 def preload() -> None:
-    """Import the modules that models are made of."""
+    """Import the modules that models consist of."""
     declare_operators()
     optional("ultralytics.nn.tasks")
 

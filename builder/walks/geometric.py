@@ -13,14 +13,14 @@ NODES, EDGES, CHANNELS = 100, 400, 32
 """Example inputs of the entries tagged `small`."""
 
 CORA = (2708, 10556, 1433)
-"""Papers, citations in both directions and words of Cora, the graph that most were published with:
-each convolution has a second entry of that size, as the first layer of a network."""
+"""Papers, citations in both directions and words of Cora, the graph of most publications. Each
+convolution has a second entry of this size, as the first layer of a network."""
 
 CLASSES = 7
 """Classes of Cora: the output channels of convolutions that can change the number of channels."""
 
 WIDTH_AT_CORA = {"EGConv": 16, "GatedGraphConv": CORA[2]}
-"""Convolutions that cannot give as many channels as there are classes, and how many they give."""
+"""Output channels of convolutions that do not support as many channels as there are classes."""
 
 ARGUMENTS = {
     "in_channels": CHANNELS, "out_channels": CHANNELS, "channels": CHANNELS, "K": 3,

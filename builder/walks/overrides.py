@@ -50,6 +50,6 @@ def read_overrides(source: str) -> Overrides:
         if len(fields) != 4 or not fields[0] or not fields[3]:
             raise CatalogError(f"{path}:{number} is not `model | overrides | inputs | reason`.")
         if fields[0] in overrides:
-            raise CatalogError(f"`{path}` holds two lines for `{fields[0]}`. Join them.")
+            raise CatalogError(f"`{path}` has two lines for `{fields[0]}`. Merge them.")
         overrides[fields[0]] = Override(*fields[1:])
     return overrides

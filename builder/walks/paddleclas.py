@@ -1,4 +1,4 @@
-"""Walks the backbones of PaddleClas at the sizes of pictures that their names say."""
+"""Walks the backbones of PaddleClas at the image sizes in their names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..paddleclas import names
 from .workloads import batched, workload_of
 
 SIZE = 224
-"""Pixels along a side where a name says nothing else."""
+"""Default image size in pixels."""
 
 SIZES = (
     (r"^(InceptionV\d|Xception\d+$|Xception\d+_deeplab)", (299, 299)),
@@ -25,7 +25,7 @@ SIZES = (
     (r"^EfficientNetB7", (600, 600)),
     (r"^MobileViT_|^MobileViTV[23]", (256, 256)),
 )
-"""By patterns of names: height and width, where the name does not say them."""
+"""Height and width by patterns of names, for names without a size."""
 
 LEFT_OUT = {
     "WideResNet": "its depth and width have no default",
@@ -39,13 +39,13 @@ LEFT_OUT = {
     "MobileViTV2_x1_25": "it looks itself up in a table of weights that does not name it",
     "MobileViTV2_x1_75": "it looks itself up in a table of weights that does not name it",
 }
-"""Backbones without an entry, and why."""
+"""Backbones without an entry, with the reason."""
 
 _SIDE = re.compile(r"_(224|256|336|384)(?:_|\Z)")
 
 
 def walk() -> Iterator[str]:
-    """Yield catalog lines: every backbone with its own size of pictures, in float32."""
+    """Yield catalog lines: every backbone with its own image size, in float32."""
     for name in names():
         if name in LEFT_OUT:
             continue
@@ -61,7 +61,7 @@ def walk() -> Iterator[str]:
 
 
 def size_of(name: str) -> tuple[int, int]:
-    """Return height and width of the pictures that a backbone was published with.
+    """Return the height and width of the images of a published backbone.
 
     >>> size_of("ResNet50_vd"), size_of("SVTR_tiny"), size_of("DeiT_base_patch16_384")
     ((224, 224), (48, 320), (384, 384))

@@ -1,7 +1,7 @@
 """Walks pytorchcv's registry of models: the largest ones of each architecture file.
 
-The registry has one file an architecture. It names the same network again for each dataset that it
-was trained on, which differ in the number of classes alone: one of them is taken.
+The registry has one file per architecture. It lists a network once for each training dataset, with
+different numbers of classes; the walk takes one of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .workloads import vision_line
 MODELS = modules.PACKAGES["pytorchcv"]
 
 OF_EACH = 2
-"""Models of each architecture: the largest, and one of half its rank."""
+"""Number of models per architecture: the largest, and one in the middle."""
 
 LEFT_OUT = {
     "condensenet": "breaks at each of its layers",
@@ -34,7 +34,7 @@ LEFT_OUT = {
     "visemenet": "takes parts of clips that no document describes",
     "voca": "takes parts of clips that no document describes",
 }
-"""Files whose models are not taken, by how their names begin, and why."""
+"""Prefixes of files whose models are excluded, with the reason."""
 
 _DATA = re.compile(r"_(cifar100?|svhn|cub|voc|coco|ade20k|cityscapes)\Z")
 _INPUTS = {
@@ -43,11 +43,11 @@ _INPUTS = {
     "pfpcnet": ("normal(1,1,320,240)",),
     "prnet": ("normal(1,3,256,256)",),
 }
-"""Inputs of files and models that say no size of pictures."""
+"""Inputs of files and models without an image size."""
 
 
 def walk() -> Iterator[str]:
-    """Yield catalog lines: of each file of models the largest ones, at their own sizes."""
+    """Yield catalog lines: the largest models of each file, at their own image sizes."""
     modules.preload_of("pytorchcv")()
     registry: dict[str, Any] = submodule("pytorchcv", "model_provider")._models
     by_file: dict[str, list[str]] = {}
@@ -79,7 +79,7 @@ def _line(file: str, name: str, factory: Any) -> str:
 
 
 def _picture(module: ModuleType, factory: Any) -> str:
-    """Return a picture of the size that a factory or else the classes of its file are made for."""
+    """Return an image input of the size of a factory, or else of the classes in its file."""
     networks = [
         value for value in vars(module).values()
         if inspect.isclass(value) and value.__module__ == module.__name__

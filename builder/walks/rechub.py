@@ -1,4 +1,4 @@
-"""Walks the recommenders of torch-rechub, with the features of data they were published with.
+"""Walks the recommenders of torch-rechub, with the features of their published datasets.
 
 Criteo is the log of advertisements of Kaggle's contest, with the vocabularies that Naumov et al.
 (2019, "Deep Learning Recommendation Model for Personalization and Recommendation Systems") list;
@@ -19,7 +19,7 @@ CRITEO = (
     1460, 583, 10131227, 2202608, 305, 24, 12517, 633, 3, 93145, 5683, 8351593, 3194, 27, 14992,
     5461306, 10, 5652, 2173, 4, 7046547, 18, 15, 286181, 105, 142572,
 )  # fmt: skip
-"""Sizes of the vocabularies of its 26 categorical features."""
+"""Vocabulary sizes of the 26 categorical features of Criteo."""
 
 NUMBERS = [(f"I{place}",) for place in range(1, 14)]
 CATEGORIES = [(f"C{place}", size, 16) for place, size in enumerate(CRITEO, 1)]
@@ -132,7 +132,7 @@ def walk() -> Iterator[str]:
 
 def _line(builder: str, arguments: Mapping[str, Any]) -> str:
     name = f"torch_rechub/{builder.partition('.')[2]}"
-    # Embeddings turn numbers into float32 themselves, and the batch is one of training anyway.
+    # Embeddings convert numbers to float32 themselves, and the batch is a training batch.
     workload = dataclasses.replace(workload_of(name), batch=1, dtype="float32")
     fields = dict(_fields(list(arguments.values())))
     overrides = " ".join(f"{key}={_literal(value)}" for key, value in arguments.items())
@@ -150,7 +150,7 @@ def _literal(value: Any) -> str:
 
 
 def _fields(values: list[Any]) -> Iterator[tuple[str, str]]:
-    """Yield the field of each feature with how its example is drawn; 0 pads a history."""
+    """Yield the field of each feature with the specification of its example; 0 pads a history."""
     for value in values:
         if isinstance(value, list):
             yield from _fields(value)

@@ -21,11 +21,12 @@ LEFT_OUT = {
     "unetplusplus": ("mit_b0",),
     "dpt": ENCODERS,
 }
-"""Encoders that an architecture refuses: most of them cannot be dilated, or have no first stage."""
+"""Encoders that an architecture rejects, mostly because they cannot be dilated or lack a first
+stage."""
 
 
 def walk() -> Iterator[str]:
-    """Yield catalog lines: every architecture with every encoder that it takes."""
+    """Yield catalog lines: every architecture with every encoder that it accepts."""
     preload()
     for name in sorted(optional("segmentation_models_pytorch").MODEL_ARCHITECTURES_MAPPING):
         for encoder in ENCODERS:

@@ -2,8 +2,8 @@
 
     type of model | size | overrides
 
-Default configs are mostly those of the base size. Every class of a type that is listed has an entry
-of each of its sizes too, so that the dataset holds models as large as they are deployed.
+Default configs mostly have the base size. Every class of a listed type also has an entry for each
+of these sizes, so that the dataset contains models of the size in which they are deployed.
 """
 
 from __future__ import annotations

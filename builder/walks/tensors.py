@@ -21,7 +21,7 @@ FRAMES = 1000
 def inputs_of(
     names: frozenset[str], required: frozenset[str], main: str, class_name: str, config: Any
 ) -> dict[str, str]:
-    """Return the inputs of a class by name, each as a catalog writes it after `name=`.
+    """Return the inputs of a class by name, in the form of a catalog after `name=`.
 
     `names` are the parameters of `forward`, `required` those without a default, `main` is the one
     that the class calls its main input. Empty if nothing is known about the main input or a
@@ -62,7 +62,7 @@ def _text(names: frozenset[str], class_name: str, config: Any) -> dict[str, str]
 
 
 def positions_of(config: Any) -> int | None:
-    """Return how many tokens a config's texts have at most; None if it does not say."""
+    """Return the maximum number of tokens of a config, or None if unknown."""
     positions = getattr(_text_config(config), "max_position_embeddings", None)
     return positions if isinstance(positions, int) else None
 
@@ -98,7 +98,7 @@ def _vocabulary(config: Any) -> int:
 def _text_config(config: Any) -> Any:
     try:
         return config.get_text_config()
-    except ValueError:  # several texts, none of them the main one
+    except ValueError:  # several texts, of which none is the main text
         return config
 
 
@@ -152,7 +152,7 @@ def _first(config: Any, names: tuple[str, ...], default: Any) -> Any:
 
 
 def _parts(config: Any) -> list[Any]:
-    """Return a config and those inside it, pictures and sounds before texts."""
+    """Return a config and its nested configs, images and audio before text."""
     from transformers import PreTrainedConfig
 
     inner = [

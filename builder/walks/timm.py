@@ -9,10 +9,10 @@ from ..libraries.torchvision import declare_operators
 from .workloads import vision_line
 
 LEFT_OUT = ("test_",)
-"""How names begin of models that timm's own tests are made with: nobody published them."""
+"""Prefixes of models for timm's own tests, which were never published."""
 
 FIRST = 6
-"""Models of each file that come before all others: a walk that is cut short has every file."""
+"""Number of models of each file that come first, so that a shortened walk covers every file."""
 
 
 def walk() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Walks the auto-model mappings of transformers: an entry for every class that a config builds.
+"""Walks the auto-model mappings of transformers: an entry for every class with a config.
 
 Exceptions for single models are in `builder/walks/transformers.txt`.
 """
@@ -24,7 +24,7 @@ _TASKS = (
     ("other", ("TIME_SERIES", "DECISION")),
     ("multimodal", ("IMAGE_TEXT", "VISUAL_QUESTION", "DOCUMENT_QUESTION", "ZERO_SHOT")),
 )
-"""Tasks that the inputs do not tell, by parts of the names of mappings."""
+"""Tasks that do not follow from the inputs, by parts of the names of mappings."""
 
 _PICTURES = ("pixel_values", "pixel_values_videos", "bbox", "flattened_patches")
 _SOUNDS = ("input_values", "input_features")
@@ -36,10 +36,10 @@ CONTEXTS = (128, 256, 512)
 """Tokens in the cache that a decode step starts from."""
 
 CACHES = ("past_key_values", "cache_params")
-"""Arguments by which models take the cache of earlier steps; one without any has no decode step."""
+"""Names of the argument for the cache of earlier steps. Models without it have no decode step."""
 
 SIZES = read_sizes()
-"""By type of model, the published sizes beside that of its default config."""
+"""Published sizes besides that of the default config, by type of model."""
 
 _IMAGE_TOKENS = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
 
@@ -98,7 +98,7 @@ def walk() -> Iterator[str]:
 
 
 def _larger(walked: Walked, line_overrides: str, inputs: dict[str, str]) -> Iterator[str]:
-    """Yield the other published sizes of a model of pictures, each under two workloads."""
+    """Yield the other published sizes of an image model, each under two workloads."""
     if _task(walked, inputs) != "cv":
         return
     for size in SIZES.get(walked.model_type, ()):
@@ -136,7 +136,7 @@ def _context(name: str, positions: int | None = None) -> int:
 
 
 def _step(context: int, inputs: dict[str, str]) -> dict[str, str]:
-    """Return the inputs of one token more: a mask is as long as the cache and the token."""
+    """Return the inputs of one more token; a mask covers the cache and the token."""
     lengths = {"input_ids": 1, "attention_mask": context + 1}
     return {
         name: re.sub(r"\A(\w+\(\d+),\d+", rf"\1,{lengths[name]}", text)
@@ -161,7 +161,7 @@ def _classes(overrides: Overrides) -> Iterator[Walked]:
             model_class: Any = getattr(transformers, name)
             config = model_class.config_class()
             signature = inspect.signature(model_class.forward)
-        except Exception as error:  # a config without defaults, or a need that is not installed
+        except Exception as error:  # a config without defaults, or a missing dependency
             print(f"transformers/{name} has no entry: {error!r:.200}", file=sys.stderr)
             continue
         yield Walked(
@@ -199,7 +199,7 @@ def _describe(walked: Walked, override: Override) -> tuple[str, dict[str, str]]:
         tokens = tokens_of(walked.name, positions, is_language_model=_has_steps(walked))
         return line_overrides, lengthened({name: text for name, _, text in pairs}, tokens)
     if any(getattr(walked.config, name, None) is not None for name in _IMAGE_TOKENS):
-        return line_overrides, _of_text(walked)  # how many tokens a picture takes, no config tells
+        return line_overrides, _of_text(walked)  # no config has the number of tokens of an image
     return line_overrides, inputs_of(
         walked.parameters, walked.required, walked.main, walked.name, walked.config
     )
@@ -275,7 +275,7 @@ def _line(
     if workload.batch != 1 or workload.is_dynamic:
         line_overrides = f"{line_overrides} {_padding(walked)}"
     if _has_experts(walked.config) or _gives_experts(line_overrides):
-        # Grouped matrix products take nothing else on CPUs.
+        # Grouped matrix products support only bfloat16 on CPUs.
         workload = dataclasses.replace(workload, dtype="bfloat16")
     inputs = batched(inputs, workload.batch)
     dynamic = " ".join(_dynamic(walked.name, inputs)) if workload.is_dynamic else ""
@@ -288,7 +288,7 @@ def _line(
 
 
 def _dynamic(class_name: str, inputs: dict[str, str]) -> Iterator[str]:
-    """Yield the symbols: batch, and the length of texts that no cache fixes."""
+    """Yield the symbols: the batch, and text lengths that no cache fixes."""
     axis = 2 if "MultipleChoice" in class_name else 1
     has_cache = any(text.startswith("cache(") for text in inputs.values())
     for name, text in inputs.items():

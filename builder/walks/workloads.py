@@ -1,8 +1,8 @@
 """Workloads of walked models: batch size, length, dtype and mode.
 
-A workload depends only on the model's name, so that added models do not change others. Of
-twenty models eight are captured at batch 1, eight with symbolic dimensions, three in half precision
-and two in train mode.
+A workload depends only on the model's name, so that adding models does not change others. Of twenty
+models, eight are captured at batch 1, eight with symbolic dimensions, three in half precision and
+two in train mode.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import zlib
 from collections.abc import Mapping
 
 TOKENS = (16, 32, 64, 128, 256, 384, 512, 1024, 2048)
-"""Lengths of texts, of which a workload takes one that the positions of its model hold."""
+"""Text lengths; a workload uses one that fits the positions of its model."""
 
 _LONG = {"encoder": (128, 256, 384, 512), "decoder": (256, 512, 1024, 2048)}
 _ALL_POSITIONS = 128
-"""Texts of at most so many positions are taken whole: prompts for pictures and sounds."""
+"""Models with at most this many positions use all of them: prompts for images and audio."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +92,7 @@ def tokens_of(name: str, positions: int | None, *, is_language_model: bool = Fal
 
 
 def batched(inputs: Mapping[str, str], batch: int) -> dict[str, str]:
-    """Return inputs of catalog lines with another batch; as they are if not all have a batch of 1.
+    """Return inputs of catalog lines with another batch, or unchanged unless all have a batch of 1.
 
     >>> batched({"x": "normal(1,3,8,8)", "past": "cache(1,32)"}, 4)
     {'x': 'normal(4,3,8,8)', 'past': 'cache(4,32)'}
@@ -124,7 +124,7 @@ def lengthened(inputs: Mapping[str, str], tokens: int) -> dict[str, str]:
 def vision_line(
     name: str, library: str, builder: str, line_overrides: str, inputs: Mapping[str, str]
 ) -> str:
-    """Return the catalog line of a model of pictures, whose arguments come by position.
+    """Return the catalog line of an image model, whose arguments are positional.
 
     >>> vision_line("timm/vit", "timm", "vit", "", {"_0": "normal(1,3,224,224)"})
     'timm/vit-bfloat16 | cv | timm | vit |  | _0=normal(1,3,224,224) | bfloat16 | eval |  | '

@@ -226,7 +226,7 @@ def test_records_of_a_graph_that_has_changed_since_are_not_shipped(
     inputs = [{**each, "mean": 0.5, "std": 0.5} for each in changing["inputs"]]
     write_table([kept, {**changing, "inputs": inputs}], path)
     assert ship_runs(tmp_path / "first", data)["sample_id"].to_pylist() == ["a"]
-    assert "1 record left out, of graphs that have changed since" in capsys.readouterr().err
+    assert "1 record omitted, because their graphs have changed since" in capsys.readouterr().err
     ((_, again),) = measure(data, tmp_path / "second", ["eager"], budget_s=0.05)
     assert again["run_id"][0] == first["run_id"][0]
     assert again["run_id"][1] != first["run_id"][1]

@@ -69,7 +69,7 @@ def test_a_name_stands_once(tmp_path: Path) -> None:
     path.write_text(f"# a comment\n\n{LINE}\n{LINE}\n")
     with pytest.raises(CatalogError) as caught:
         read_catalog(path)
-    assert str(caught.value) == f"`{path}` holds two entries `a/b`. Rename one."
+    assert str(caught.value) == f"`{path}` has two entries `a/b`. Rename one of them."
 
 
 def test_the_starter_catalog_is_complete() -> None:

@@ -113,7 +113,7 @@ def test_the_command_prints_and_writes_the_table_and_its_exit_status_tells_succe
     assert main([*arguments, "--docs", str(text)]) == 1
     assert "has no lines" in capsys.readouterr().err
     assert main(["goals", str(tmp_path)]) == 1
-    assert "holds no table of graphs" in capsys.readouterr().err
+    assert "has no table of graphs" in capsys.readouterr().err
 
 
 def test_the_picture_shows_both_datasets(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_noting_changes_only_whether_goals_hold(tmp_path: Path) -> None:
     assert [goal.holds for goal in again] == [finding.is_met for finding in findings]
     flags = re.compile("holds = .*")
     assert flags.sub("", path.read_text()) == flags.sub("", GOALS.read_text())
-    with pytest.raises(GraphNetError, match="has not the 1 goals"):
+    with pytest.raises(GraphNetError, match="does not have the 1 goals"):
         write_holds(findings[:1], path)
 
 
@@ -154,8 +154,8 @@ def test_operators_of_all_graphs_count_by_how_often_upstream_calls_them(tmp_path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is no list of goals"),
-        ('[[goal]]\nname = "x"\nmeasure = "y"\nholds = true', "names the measure `y`"),
+        ("", "is not a list of goals"),
+        ('[[goal]]\nname = "x"\nmeasure = "y"\nholds = true', "has the unknown measure `y`"),
         (
             '[[goal]]\nname = "x"\nmeasure = "num_graphs"\nholds = true',
             "The goal `x` in .* needs `at_least` or `at_most`",

@@ -72,7 +72,7 @@ def test_a_builder_names_a_module_and_a_factory() -> None:
     "builder", ["nets.Missing", "nets.PIXELS", "nets.torch", "nets.Net.missing", "nets"]
 )
 def test_builders_without_a_model_are_refused(builder: str) -> None:
-    with pytest.raises(CatalogError, match="is no model of vit_pytorch"):
+    with pytest.raises(CatalogError, match="is not a model of vit_pytorch"):
         modules.build(entry(builder))
 
 
