@@ -74,10 +74,10 @@ def load_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not matches:
         raise RunError(
             f"`{place}` contains no run `{run_id}`. Its {len(rows)} runs have ids such as "
-            f"`{rows[0]['run_id']}`; name one as `{place / rows[0]['run_id']}`."
+            f"`{rows[0]['run_id']}`; pass one as `{place / rows[0]['run_id']}`."
         )
     raise RunError(
-        f"`{place}` holds {len(matches)} runs. Name one by its id, as in "
+        f"`{place}` contains {len(matches)} runs. Pass one by its id, as in "
         f"`{place / matches[0]['run_id']}`."
     )
 
@@ -109,7 +109,7 @@ def run_again(
     if not isinstance(options, dict):
         raise RunError(
             f"The options of the run `{before['run_id']}` are not a JSON object. Run the sample "
-            "anew with `graphnet run`."
+            "again with `graphnet run`."
         )
     if not trust_remote_code:
         check_names(before, options, is_dataset_named=dataset is not None)
@@ -121,9 +121,8 @@ def run_again(
     sample = sample_from_row(row)
     if before["sample_digest"] not in (None, sample_digest(sample)):
         raise RunError(
-            f"The sample `{sample.id}` is not the one that the record is of: its graph, its "
-            "statistics or its stored data differ. Take the dataset in the version of that run, "
-            "with `--dataset`."
+            f"The sample `{sample.id}` has changed since the record: its graph, its statistics or "
+            "its stored data differ. Pass the version of the dataset of that run with `--dataset`."
         )
     device = before["device"] if ":" in before["device"] else before["device"].partition(":")[0]
     environment = describe_environment(device)
@@ -153,7 +152,7 @@ def run_again(
 def check_names(
     record: Mapping[str, Any], options: Mapping[str, Any], *, is_dataset_named: bool
 ) -> None:
-    """Raise if an untrusted record would import code or access files of the user.
+    """Check that an untrusted record cannot import code or access files of the user.
 
     The compiler must be built in, registered or installed. The sample must be an id in the embedded
     dataset or in a dataset that the user names. Options may be numbers, booleans and declared
@@ -200,7 +199,7 @@ def _find_row(before: Mapping[str, Any], dataset: str | os.PathLike[str] | None)
     if place is None:
         raise RunError(
             f"The record does not contain the dataset of `{before['sample_id']}`, because the "
-            "sample was passed as an object. Name the dataset with `--dataset`."
+            "sample was passed as an object. Pass the dataset with `--dataset`."
         )
     is_file = str(place).startswith("/") or str(place).endswith(".parquet")
     rows = select_rows(place if is_file else before["sample_id"], dataset=place)
@@ -211,7 +210,7 @@ def _find_row(before: Mapping[str, Any], dataset: str | os.PathLike[str] | None)
     ]
     if not problems:
         raise RunError(
-            f"`{place}` contains no sample `{before['sample_id']}` of {before['framework']}. Name "
+            f"`{place}` contains no sample `{before['sample_id']}` of {before['framework']}. Pass "
             "another dataset with `--dataset`."
         )
     return problems[0]

@@ -145,7 +145,7 @@ def check(
     Raises:
         CandidateError: the candidate's file does not exist or offers no single candidate.
         DatasetNotFoundError: there is no such sample.
-        RunError: several samples are named.
+        RunError: several samples are selected.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref

@@ -115,11 +115,11 @@ def read_judged(value: Any) -> list[JudgedCall]:
     [JudgedCall(set_index=7, start=None, is_candidate_first=True)]
     """
     if not isinstance(value, list) or len(value) > MAX_JUDGED + MAX_WHOLE:
-        raise HandoverError("The worker did not name the calls to be judged.")
+        raise HandoverError("The worker did not report the calls to be judged.")
     calls = []
     for item in value:
         if not isinstance(item, list) or len(item) != 3:
-            raise HandoverError("The worker did not name the calls to be judged.")
+            raise HandoverError("The worker did not report the calls to be judged.")
         set_index, start, is_candidate_first = item
         numbers = [set_index, 0 if start is None else start]
         if not all(type(number) is int and 0 <= number <= MAX_SET for number in numbers):
@@ -170,7 +170,7 @@ def read_draws(path: Path, described: Any, calls: DrawnCalls) -> list[Drawn]:
     places = [_place(output) for output in described]
     data = np.frombuffer(_map(path), np.uint8)
     if calls.count < 1 or data.size % calls.count:
-        raise HandoverError("The file of draws does not have a whole number of draws.")
+        raise HandoverError("The file of draws ends within a draw.")
     draws = data.reshape(calls.count, -1)
     outputs = []
     for dtype, shape, offset in places:
@@ -269,7 +269,9 @@ def _place(described: Any) -> tuple[str, tuple[int, ...], int]:
     if len(numbers) > MAX_DIMENSIONS or not all(
         type(number) is int and 0 <= number < 2**48 for number in numbers
     ):
-        raise HandoverError("An output has a shape or a place that is not whole numbers.")
+        raise HandoverError(
+            "An output has a shape or a position that does not consist of integers."
+        )
     return dtype, tuple(numbers[1:]), numbers[0]
 
 

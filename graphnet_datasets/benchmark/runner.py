@@ -250,19 +250,19 @@ def _make_executor(
         if settings.compile_cache is not None:
             raise RunError(
                 "`compile_cache` is a folder of this machine, which the nodes of a Ray cluster may "
-                'lack. Leave it out, or use `executor="local"`.'
+                'lack. Omit it, or use `executor="local"`.'
             )
         if num_jobs is not None:
             raise RunError(
                 "`jobs` is for the devices of this machine. A Ray cluster runs one sample at a "
-                "time on each device; leave `jobs` out."
+                "time on each device. Omit `jobs`."
             )
         from .executors.ray_executor import RayExecutor
 
         return RayExecutor(
             devices, settings, log_directory=log_directory, compilers=compilers, outputs=outputs
         )
-    raise RunError(f"There is no executor `{name}`. Samples are run by `local` or by `ray`.")
+    raise RunError(f"There is no executor `{name}`. Choose `local` or `ray`.")
 
 
 def _settings(settings: Settings | None, changes: Mapping[str, Any]) -> Settings:
@@ -398,7 +398,7 @@ def _run_jobs(
 
 
 def _where(dataset: Any, source: str | os.PathLike[str]) -> str | None:
-    """Return where named samples can be found again, or None if objects were given."""
+    """Return the dataset of named samples, or None if objects were passed."""
     places = set()
     for item in dataset if isinstance(dataset, list | tuple) else [dataset]:
         if not isinstance(item, str | os.PathLike):

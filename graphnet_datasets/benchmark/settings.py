@@ -15,7 +15,7 @@ from ..timing.pairs import TimingSettings
 from .records.records import hash_json, to_plain
 
 MIN_VARIATIONS, MAX_VARIATIONS = 3, 16
-"""Two values of a number cause one recompilation; a stale value shows from the third on."""
+"""The second value of a number causes a recompilation; stale answers show from the third on."""
 
 PHASE_TIMEOUTS_S: Mapping[str, float] = {
     "load": 300.0,
@@ -78,7 +78,7 @@ class Settings:
         ):
             if getattr(self, name) not in accepted:
                 raise RunError(
-                    f"The setting `{name}` is {getattr(self, name)!r}; it can be "
+                    f"The setting `{name}` is {getattr(self, name)!r}; it must be "
                     f"{' or '.join(repr(option) for option in accepted)}."
                 )
         for name in ("num_input_sets", "alone_calls"):
@@ -100,7 +100,7 @@ class Settings:
         if self.compile_cache is not None and not Path(self.compile_cache).is_dir():
             raise RunError(
                 f"The setting `compile_cache` is `{self.compile_cache}`, which is not a folder. "
-                "Fill one with `python -m builder gpu-cache`, or leave the setting out."
+                "Fill one with `python -m builder gpu-cache`, or omit the setting."
             )
         object.__setattr__(self, "phase_timeouts_s", {**PHASE_TIMEOUTS_S, **self.phase_timeouts_s})
         unknown = sorted(set(self.phase_timeouts_s) - set(PHASE_TIMEOUTS_S))

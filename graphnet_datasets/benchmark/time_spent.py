@@ -29,7 +29,7 @@ _ROWS: Mapping[str, str] = {
     JUDGE: "judge",
     STAND_STILL: "stand still for others",
 }
-"""The phases in the order in which they come, for people."""
+"""The phases in order, with readable names."""
 
 
 class TimeSpent:

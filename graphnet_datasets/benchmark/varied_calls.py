@@ -82,7 +82,7 @@ class VaryingPlan:
             for call in plan["calls"]
         )
         if not 0 < len(calls) <= MAX_CALLS:
-            raise ValueError(f"A plan has 1 to {MAX_CALLS} calls, got {len(calls)}.")
+            raise ValueError(f"A plan must have 1 to {MAX_CALLS} calls, got {len(calls)}.")
         start = plan["start"]
         for call in calls:
             numbers = (*call.sizes.values(), *call.scalars.values())
@@ -91,7 +91,7 @@ class VaryingPlan:
             ):
                 raise ValueError("A call of the plan has an unknown kind or a number out of range.")
         if start is not None and (type(start) is not int or start < 0):
-            raise ValueError(f"`start` is a whole number or None, got {start!r}.")
+            raise ValueError(f"`start` must be an integer or None, got {start!r}.")
         return cls(calls, tuple(plan["literals"]), start)
 
 

@@ -246,7 +246,7 @@ def _measure(run: Calls, settings: TimingSettings) -> StoppedBy:
             return "budget"
         if count >= 3 and elapsed_s >= settings.hard_budget_s:
             return "hard_budget"
-    raise AssertionError("There is no end to counting.")
+    raise AssertionError("`itertools.count` does not end.")
 
 
 def _orders(seed: int) -> Iterator[bool]:

@@ -68,7 +68,7 @@ class Turn:
         poller = select.poll()
         poller.register(self._mine, select.POLLIN)
         if not poller.poll(timeout_s * 1000):
-            raise RunError(f"The other process has not given the turn back within {timeout_s:g} s.")
+            raise RunError(f"The other process did not return the turn within {timeout_s:g} s.")
         return os.read(self._mine, 1) != _END
 
     def give(self, *, is_last: bool = False) -> None:

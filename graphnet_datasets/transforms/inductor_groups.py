@@ -37,7 +37,7 @@ def find_inductor_groups(cutter: Cutter, *, device: str = "cpu") -> list[tuple[i
         raise TransformError(
             f"`{sample.id}` is a graph of {sample.framework}, which TorchInductor does not compile."
             " Use the method `rules` instead.",
-            reason="it is no graph of torch",
+            reason="it is not a graph of torch",
         )
     fusion = find_fused(
         sample, device=device, allow_unchecked_operators=cutter.allow_unchecked_operators

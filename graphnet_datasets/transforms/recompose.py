@@ -75,7 +75,9 @@ def in_order(whole: Sample, parts: Sequence[Part]) -> Iterator[Part]:
                 )
     missing = [position for position in range(whole.num_ops) if position not in home]
     if missing:
-        raise SampleError(f"Operator {missing[0]} of `{whole.id}` is in none of the parts.")
+        raise SampleError(
+            f"Operator {missing[0]} of `{whole.id}` is missing from the parts. Pass a part with it."
+        )
     waits_for = {
         index: {
             home[before]

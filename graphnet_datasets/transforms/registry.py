@@ -313,8 +313,8 @@ def _parts(
     if max_ops is not None and sample.num_ops > max_ops:
         raise TransformError(
             f"`{sample.id}` has {sample.num_ops} operators; the method `{method}` is limited to "
-            f"{max_ops} here. Raise `max_ops`.",
-            reason=f"it has more operators than the method `{method}` is asked for",
+            f"{max_ops} here. Increase `max_ops`.",
+            reason=f"it has more operators than the limit of the method `{method}`",
         )
     groups = None if places is None else [range(first, last) for first, last in places]
     return make_parts(running.cutter(sample), method, groups)

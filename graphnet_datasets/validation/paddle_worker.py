@@ -123,22 +123,22 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
         again.provenance.capture,
         again.provenance.framework_version,
     ):
-        raise Failed(f"Captured again it has another structure: {differs}.")
+        raise Failed(f"A second capture has another structure: {differs}.")
     third = _capture(again, _inputs_of(again, sample), terms)
     if structure_hash(third) != structure_hash(again):
         raise Failed(
-            f"Captured again it has another structure ({differs}), and when that is captured yet "
-            f"another ({difference(again, third)})."
+            f"A second capture has another structure ({differs}), and a capture of that differs "
+            f"again ({difference(again, third)})."
         )
     runner = _runner(terms)
     expected = runner.run(sample)
     run, values = runner.materialize(again), _inputs_of(again, sample)
     runner.seed(SEED)
     if not runner.is_same(run(values), expected):
-        raise Failed(f"Captured again it has another structure ({differs}) and gives other bits.")
+        raise Failed(f"A second capture has another structure ({differs}) and returns other bits.")
     return (
-        f"Captured again it has the form of paddle {again.provenance.framework_version} "
-        f"({differs}), which gives the same bits and is captured as itself."
+        f"A second capture has the form of paddle {again.provenance.framework_version} "
+        f"({differs}). It returns the same bits, and capturing it changes nothing."
     )
 
 

@@ -62,12 +62,12 @@ def check_parts(sample: Sample, runner: Runner) -> str:
         Failed: The sample cannot be cut, or an output differs in its bits.
     """
     if sample.num_ops < 2:
-        raise Skipped(f"There is nothing to cut: the sample has {sample.num_ops} operators.")
+        raise Skipped(f"The sample is too small to cut: it has {sample.num_ops} operators.")
     parts = decompose(sample, NUM_PARTS).parts
     if len(parts) < 2:
         raise Failed(
-            "There is no place to cut: everywhere a tuple or a tensor of unknown size crosses, or "
-            "a region (autocast, vmap) is open."
+            "The sample cannot be cut: at every operator, a tuple or a tensor of unknown size "
+            "crosses, or a region (autocast, vmap) is open."
         )
     returned = tuple(dict.fromkeys(iterate_refs(sample.outputs)))
     expected = runner.run(dataclasses.replace(sample, outputs=tuple(map(Ref, returned))))
@@ -78,5 +78,8 @@ def check_parts(sample: Sample, runner: Runner) -> str:
         values.update(zip(part.gives, results, strict=True))
     for place, (value, whole) in enumerate(zip(returned, expected, strict=True)):
         if not runner.is_same(values[value], whole):
-            raise Failed(f"Cut into {len(parts)} parts it changes the bits of output {place}.")
+            raise Failed(
+                f"If the sample is cut into {len(parts)} parts, output {place} is no "
+                "longer bit-equal."
+            )
     return f"Cut into {len(parts)} parts."

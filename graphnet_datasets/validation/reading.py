@@ -63,8 +63,8 @@ def check_custom_operators(sample: Sample) -> str | None:
                 unknown.append(target)
     if unknown:
         raise Failed(
-            f"The source of {_listed(unknown)} is not there: not in the operator table of "
-            f"{sample.framework}, and nothing comes with the sample."
+            f"{_listed(unknown)} is missing: it is not in the operator table of "
+            f"{sample.framework}, and the sample does not contain its source."
         )
     changed = [operator.name for operator in sample.custom_operators if not operator.is_intact]
     if changed:

@@ -93,10 +93,10 @@ def reextractable(sample: Sample, terms: Terms) -> str | None:
     if len(again) != 1:
         reasons = {graph.provenance.break_reason for graph in again} - {""}
         because = f": {'; '.join(sorted(reasons))}" if reasons else ""
-        raise Failed(f"Captured again it breaks into {len(again)} graphs{because}")
+        raise Failed(f"A second capture breaks into {len(again)} graphs{because}")
     before, after = structure_hash(sample), structure_hash(again[0])
     if before != after:
-        raise Failed(f"Captured again it has another structure: {difference(sample, again[0])}.")
+        raise Failed(f"A second capture has another structure: {difference(sample, again[0])}.")
     return None
 
 

@@ -159,7 +159,10 @@ def test_a_forged_record_is_a_failure(cheat: Trial) -> None:
 @pytest.mark.parametrize(
     ("candidate", "message"),
     [
-        ("speaks_through_the_worker", "The worker reported 4 pairs of calls, but the kernel saw 0"),
+        (
+            "speaks_through_the_worker",
+            "The worker reported 4 pairs of calls, but the kernel recorded 0",
+        ),
         (
             "replaces_the_clock",
             "The candidate replaced `graphnet_datasets.timing.clocks.WallClock.measure`, a part "

@@ -62,7 +62,7 @@ def test_the_command_prints_the_result(table: Path, tmp_path: Path) -> None:
     run(LINEAR, "eager", out=out, settings=SETTINGS)
     (record,) = read_runs(out).to_pylist()
     assert record["dataset"] is None
-    with pytest.raises(RunError, match="Name the dataset with `--dataset`"):
+    with pytest.raises(RunError, match="Pass the dataset with `--dataset`"):
         run_again(record)
     result = CliRunner().invoke(
         app, ["run", "--again", str(out / record["run_id"]), "--dataset", str(table)]
@@ -81,13 +81,13 @@ def test_another_sample_of_the_name_is_refused(table: Path, tmp_path: Path) -> N
     other = dataclasses.replace(LINEAR, inputs=(changed, LINEAR.inputs[1]))
     write_table([other], table)
     record = next(row for row in records if row["sample_id"] == LINEAR.id)
-    with pytest.raises(RunError, match="is not the one that the record is of"):
+    with pytest.raises(RunError, match="has changed since the record"):
         run_again(record, dataset=table)
 
 
 def test_one_record_is_named_by_its_id(tmp_path: Path) -> None:
     run([LINEAR, WORDS], "eager", out=tmp_path, settings=SETTINGS)
-    with pytest.raises(RunError, match=r"holds 2 runs\. Name one by its id"):
+    with pytest.raises(RunError, match=r"contains 2 runs\. Pass one by its id"):
         load_record(tmp_path)
     with pytest.raises(RunError, match="contains no run `none`"):
         load_record(tmp_path / "none")

@@ -87,12 +87,12 @@ def test_the_gpu_itself_is_locked_whatever_its_index(
     [
         (
             "",
-            "`` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as `cuda:0,cuda:1`.",
+            "`` is not a device. Use `cpu`, `cuda`, `cuda:1`, or several GPUs as `cuda:0,cuda:1`.",
         ),
-        ("cuda:x", "`cuda:x` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "),
-        ("cuda:0,cpu", "Of several devices each must be a GPU with its index, as in "),
-        ("cuda:0,cuda:0", "A device is given twice in `cuda:0,cuda:0`."),
-        ([], "No device is selected. Use for example `cpu` and `cuda`."),
+        ("cuda:x", "`cuda:x` is not a device. Use `cpu`, `cuda`, `cuda:1`, or several GPUs as "),
+        ("cuda:0,cpu", "Several devices must be GPUs with their indices, as in "),
+        ("cuda:0,cuda:0", "`cuda:0,cuda:0` contains a device twice. Remove one of them."),
+        ([], "No device is selected. Choose `cpu` or `cuda`."),
     ],
 )
 def test_invalid_and_differing_devices_are_refused(device: str | list[str], message: str) -> None:

@@ -83,11 +83,11 @@ GOOD = {"dtype": "float32", "shape": [2], "offset": 0}
         ),
         (
             [{**GOOD, "shape": [-1]}],
-            "An output has a shape or a place that is not whole numbers.",
+            "An output has a shape or a position that does not consist of integers.",
         ),
         (
             [{**GOOD, "offset": 2.0}],
-            "An output has a shape or a place that is not whole numbers.",
+            "An output has a shape or a position that does not consist of integers.",
         ),
         (
             [{**GOOD, "shape": [2**40]}],

@@ -140,7 +140,7 @@ def test_a_run_needs_at_least_one_job() -> None:
 
 
 def test_a_cluster_overlaps_no_samples() -> None:
-    with pytest.raises(RunError, match="leave `jobs` out"):
+    with pytest.raises(RunError, match="Omit `jobs`"):
         run(LINEAR, "eager", jobs=2, executor="ray")
 
 

@@ -160,6 +160,6 @@ def test_a_single_gpu_cannot_be_named(device: str, tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught:
         run(LINEAR, "eager", device, executor="ray", out=tmp_path, settings=quick())
     assert str(caught.value) == (
-        f"On a Ray cluster the device is `cpu` or `cuda`, not `{device}`: Ray chooses which GPU "
-        "of which node a sample is run on."
+        f"On a Ray cluster the device must be `cpu` or `cuda`, not `{device}`, because Ray assigns "
+        "nodes and GPUs."
     )

@@ -304,11 +304,11 @@ def test_invalid_runs_are_refused_before_anything_runs(
     [
         (
             {"weights": "inside"},
-            "The setting `weights` is 'inside'; it can be 'parameters' or 'inputs'.",
+            "The setting `weights` is 'inside'; it must be 'parameters' or 'inputs'.",
         ),
         (
             {"launch_mode": "sideways"},
-            "The setting `launch_mode` is 'sideways'; it can be 'stream' or 'cuda_graph'.",
+            "The setting `launch_mode` is 'sideways'; it must be 'stream' or 'cuda_graph'.",
         ),
         ({"num_threads": 0}, "The setting `num_threads` is 0; it must be at least 1."),
         (

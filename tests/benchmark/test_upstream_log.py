@@ -339,7 +339,7 @@ def test_the_records_are_written(tmp_path: Path, out: str) -> None:
 def test_a_missing_log(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFoundError) as error:
         import_log(tmp_path / "no.log")
-    assert str(error.value) == f"There is no log at `{tmp_path / 'no.log'}`."
+    assert str(error.value) == f"There is no log at `{tmp_path / 'no.log'}`. Check the path."
 
 
 def test_a_file_that_is_no_log(tmp_path: Path) -> None:
@@ -348,8 +348,8 @@ def test_a_file_that_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(RunError) as error:
         import_log(path)
     assert str(error.value) == (
-        f"`{path}` holds no line with `[Processing] <path of a sample>`, with which each sample of "
-        "upstream's benchmark logs begins. Give a log of its `test_compiler` or "
+        f"`{path}` has no line `[Processing] <path of a sample>`, with which each sample of "
+        "upstream's benchmark logs begins. Pass a log of its `test_compiler` or "
         "`test_target_device`."
     )
 

@@ -57,7 +57,7 @@ def test_a_device_that_is_not_there_is_an_error() -> None:
 def test_unsupported_devices_end_in_a_sentence(device: str) -> None:
     result = CliRunner().invoke(app, ["device", "--device", device])
     assert result.exit_code == 1
-    refusal = "Peak rates cannot be measured on `xpu`. Give one device:"
+    refusal = "Peak rates cannot be measured on `xpu`. Choose one device:"
     if device != "xpu":
         refusal = f"`{device}` is not a device. Choose"
     assert result.stderr == f"Error: {refusal} `cpu`, `cuda` or `cuda:1`.\n"

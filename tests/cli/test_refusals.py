@@ -43,8 +43,8 @@ def _is_cpu_build() -> bool:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--device gpu0", "`gpu0` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several"),
-        ("--device cuda:0,cuda:0", "A device is given twice in `cuda:0,cuda:0`."),
+        ("--device gpu0", "`gpu0` is not a device. Use `cpu`, `cuda`, `cuda:1`, or several"),
+        ("--device cuda:0,cuda:0", "`cuda:0,cuda:0` contains a device twice. Remove one of them."),
         ("--compiler inductr", "There is no compiler `inductr` for torch. Did you mean `inductor`"),
         ("--compiler nofile.py:Mine", "There is no file `nofile.py` of the compiler"),
         ("--weights both", "The setting `weights` is 'both'; "),

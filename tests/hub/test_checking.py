@@ -20,7 +20,7 @@ def test_rows_that_fail_a_check_are_skipped_with_the_reason() -> None:
     [skipped] = pushed.skipped
     assert skipped.id == BREAKS.id
     assert skipped.reason.startswith("It is not valid: ")
-    assert "reextractable: Captured again it breaks into 2 graphs" in skipped.reason
+    assert "reextractable: A second capture breaks into 2 graphs" in skipped.reason
     (row,) = load_dataset(REPO, split="train")
     validation = Validation.from_row(row)
     assert validation is not None

@@ -84,4 +84,4 @@ def test_an_arm_that_raises_says_so(pipes: tuple[Path, Path]) -> None:
 def test_a_partner_that_never_answers_is_waited_for_only_so_long(pipes: tuple[Path, Path]) -> None:
     with Turn(*pipes) as turn, pytest.raises(RunError) as error:
         turn.wait(0.05)
-    assert str(error.value) == "The other process has not given the turn back within 0.05 s."
+    assert str(error.value) == "The other process did not return the turn within 0.05 s."

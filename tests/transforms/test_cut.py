@@ -226,7 +226,7 @@ def test_missing_operators_are_refused(ops: list[int], message: str) -> None:
 
 def test_parts_that_do_not_make_the_whole_are_refused() -> None:
     cutter = Cutter(DIAMOND)
-    with pytest.raises(SampleError, match="Operator 3 of `test/whole` is in none of the parts"):
+    with pytest.raises(SampleError, match="Operator 3 of `test/whole` is missing from the parts"):
         recompose(DIAMOND, [cutter.cut([0, 1, 2])])
     with pytest.raises(SampleError, match="Operator 1 of `test/whole` is in two of the parts"):
         recompose(DIAMOND, [cutter.cut([0, 1]), cutter.cut([1, 2, 3])])

@@ -72,17 +72,17 @@ def test_embedded_graphs_are_captured_again_as_they_are(validator: Validator, na
         (PADDLE_MIXED, "decomposable", "passed", r"Cut into 4 parts\."),
         (
             PADDLE_MIXED, "reextractable", "passed",
-            rf"Captured again it has the form of paddle [0-9.]+ \({OTHER_FORM}\), which gives the "
-            r"same bits and is captured as itself\.",
+            rf"A second capture has the form of paddle [0-9.]+ \({OTHER_FORM}\)\. It returns the "
+            r"same bits, and capturing it changes nothing\.",
         ),
         (
             PADDLE_SLOPED, "reextractable", "passed",
-            r"Captured again it has the form of paddle [0-9.]+ \(the same 1 operators with "
-            r"literals rounded to 32 bits\), which gives the same bits and is captured as itself\.",
+            r"A second capture has the form of paddle [0-9.]+ \(the same 1 operators with "
+            r"literals rounded to 32 bits\)\. It returns the same bits, and capturing it changes nothing\.",
         ),
         (
             RELABELLED, "reextractable", "failed",
-            rf"Captured again it has another structure: {OTHER_FORM}\.",
+            rf"A second capture has another structure: {OTHER_FORM}\.",
         ),
         (
             PADDLE_ROUNDED, "reextractable", "failed",
@@ -100,12 +100,12 @@ def test_embedded_graphs_are_captured_again_as_they_are(validator: Validator, na
         ),
         (
             PADDLE_UNCUT, "decomposable", "failed",
-            r"There is no place to cut: everywhere a tuple or a tensor of unknown size crosses, or "
-            r"a region \(autocast, vmap\) is open\.",
+            r"The sample cannot be cut: at every operator, a tuple or a tensor of unknown size "
+            r"crosses, or a region \(autocast, vmap\) is open\.",
         ),
         (
             PADDLE_ROUNDED, "decomposable", "skipped",
-            r"There is nothing to cut: the sample has 1 operators\.",
+            r"The sample is too small to cut: it has 1 operators\.",
         ),
     ],
     ids=lambda value: value.id if isinstance(value, Sample) else None,
@@ -132,5 +132,5 @@ def test_parts_that_give_other_bits_fail(monkeypatch: pytest.MonkeyPatch) -> Non
     terms = Terms(2**30, trust_remote_code=False)
     assert decomposable(PADDLE_MIXED, terms) == "Cut into 4 parts."
     monkeypatch.setattr(parts, "decompose", decompose_wrongly)
-    with pytest.raises(Failed, match=r"Cut into \d parts it changes the bits of output 0\."):
+    with pytest.raises(Failed, match=r"cut into \d parts, output 0 is no longer bit-equal"):
         decomposable(PADDLE_MIXED, terms)

@@ -64,7 +64,7 @@ def test_a_graph_that_runs_and_breaks_when_captured_again_is_not_valid(
     assert [each.outcome for each in validation.results] == ["passed"] * 3 + ["failed"]
     assert not validation.is_valid
     reason = validation["reextractable"].reason
-    assert reason.startswith("Captured again it breaks into 2 graphs: Tensor.tolist()")
+    assert reason.startswith("A second capture breaks into 2 graphs: Tensor.tolist()")
     assert validation.why_excluded == f"reextractable: {reason}"
 
 
@@ -100,8 +100,8 @@ def test_sizes_that_are_no_symbols_stay_numbers_when_captured_again() -> None:
         ),
         (
             CUSTOM, "custom_operators_accessible", "failed",
-            "The source of `torch.ops.mylib.fused_gelu.default` is not there: not in the operator "
-            "table of torch, and nothing comes with the sample.",
+            "`torch.ops.mylib.fused_gelu.default` is missing: it is not in the operator table of "
+            "torch, and the sample does not contain its source.",
         ),
         (CUSTOM, "runnable", "failed", "UnknownOperatorError: Op 0 of `test/custom` cannot .*"),
         (CUSTOM, "statically_analysable", "failed", ".* is not in the operator table of torch.*"),
@@ -111,10 +111,10 @@ def test_sizes_that_are_no_symbols_stay_numbers_when_captured_again() -> None:
             r"\(`torch.nonzero`\)\.",
         ),
         (VALID, "custom_operators_accessible", "passed", "The sample has no custom operators."),
-        (CHUNKS, "decomposable", "failed", "There is no place to cut: .*"),
+        (CHUNKS, "decomposable", "failed", "The sample cannot be cut: .*"),
         (
             dataclasses.replace(VALID, ops=VALID.ops[:1], outputs=VALID.ops[0].args),
-            "decomposable", "skipped", "There is nothing to cut: the sample has 1 operators.",
+            "decomposable", "skipped", "The sample is too small to cut: it has 1 operators.",
         ),
     ],
     ids=lambda value: value.id if isinstance(value, Sample) else None,

@@ -14,7 +14,7 @@ from .kept_outputs import KeptOutputs, Outputs, most_kept
 from .setup import now_s
 
 STAND_IN_S = 0.02
-"""For calls longer than this, in seconds, the work between them no longer affects their times."""
+"""Length of calls in seconds above which the work between them does not affect their times."""
 
 
 class Between(AroundCalls):

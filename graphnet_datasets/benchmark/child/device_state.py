@@ -32,7 +32,8 @@ HARMLESS = frozenset({"gpu_idle", "applications_clocks_setting"})
 
 
 _QUICK_S, _NUM_QUICK = 0.001, 10
-"""The time of a tiny kernel on an idle GPU, and the number of quick ones in a row to wait for."""
+"""The time of a tiny kernel on an idle GPU, and the number of consecutive quick kernels to wait
+for."""
 
 
 def wait_for_quiet_gpu(device: str, timeout_s: float = 2.0) -> bool:

@@ -74,7 +74,7 @@ class OutsideState:
         self._before = {entry.name: value for entry, value in _read()}
 
     def renew(self, kind: Kind) -> None:
-        """Use the present values of this kind of state for later comparisons."""
+        """Use the current values of this kind of state for later comparisons."""
         self._before.update((entry.name, value) for entry, value in _read({kind}))
 
     def undo(self, kinds: Collection[Kind] = ("process",)) -> list[Change]:

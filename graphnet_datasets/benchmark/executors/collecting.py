@@ -46,7 +46,7 @@ COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
     CompilerUnavailableError,
     CompilerError,
 )
-"""What `SampleRunner.find_candidate` raises where a compiler cannot be used."""
+"""Errors of `SampleRunner.find_candidate` about compilers, by name."""
 
 
 def read_run(run: judging.Run, outcome: Outcome, directory: Path) -> None:
@@ -95,7 +95,7 @@ def _read_drawn_calls(run: judging.Run, messages: Mapping[str, Any]) -> DrawnCal
     calls = read_drawn(messages.get(DRAWS))
     if (calls.count, calls.most) != (count, elements_per_draw(count)):
         raise HandoverError(
-            f"The worker reported {calls.count} repeated calls where {count} are planned."
+            f"The worker reported {calls.count} repeated calls, but {count} were planned."
         )
     return calls
 

@@ -241,25 +241,25 @@ def parse_devices(device: str | Sequence[str]) -> tuple[str, ...]:
     ('cuda:0', 'cuda:1')
 
     Raises:
-        RunError: none is named, one is named twice, or it is not a device.
+        RunError: there is no device, a device occurs twice, or a name is not a device.
     """
     words = device.split(",") if isinstance(device, str) else device
     devices = tuple(word.strip() for word in words)
     for name in devices:
         if not DEVICE_PATTERN.fullmatch(name):
             raise RunError(
-                f"`{name}` is not a device. Give `cpu`, `cuda`, `cuda:1`, or several GPUs as "
+                f"`{name}` is not a device. Use `cpu`, `cuda`, `cuda:1`, or several GPUs as "
                 "`cuda:0,cuda:1`."
             )
     if not devices:
-        raise RunError("No device is selected. Use for example `cpu` and `cuda`.")
+        raise RunError("No device is selected. Choose `cpu` or `cuda`.")
     if len(devices) > 1 and any(":" not in name for name in devices):
         raise RunError(
-            "Of several devices each must be a GPU with its index, as in `cuda:0,cuda:1`; a "
-            "processor is one device."
+            "Several devices must be GPUs with their indices, as in `cuda:0,cuda:1`. All "
+            "processors together are one device."
         )
     if len(set(devices)) < len(devices):
-        raise RunError(f"A device is given twice in `{','.join(devices)}`.")
+        raise RunError(f"`{','.join(devices)}` contains a device twice. Remove one of them.")
     return devices
 
 

@@ -34,10 +34,10 @@ TIMED_PHASES = {
     "eager_in_turns": frozenset({"baseline", "compile", "run"}),
     "peaks": frozenset({"peaks"}),
 }
-"""The phases of each kind of job that the clock looks at, and eager's repeated calls.
+"""The timed phases of each kind of job, and eager's repeated calls.
 
-Those run on all threads one after another. Beside other threads each call would wait for the one
-that has lost its processor: what takes 0.3 s by itself took 27 s.
+The repeated calls use all threads. With competing threads, each call waits for threads that lost
+their processor: 0.3 s of calls took 27 s.
 """
 
 
@@ -305,4 +305,4 @@ class TimingGate:
     def _wait_for(self, condition: Callable[[], Any]) -> None:
         self._changed.wait_for(lambda: self._is_closed or condition())
         if self._is_closed:
-            raise RunError("The run was ended while a sample waited for its turn.")
+            raise RunError("The run ended while a sample waited for its turn.")

@@ -64,8 +64,8 @@ class Passage:
         return outcome
 
     def _be_idle(self, lane: Lane) -> None:
-        """Declare that there is now a stoppable process and that nothing else is being done."""
-        is_all_timed = lane.is_timed and not self._is_timed  # inside of a longer timed section
+        """Declare that the lane now only has a process that can be stopped."""
+        is_all_timed = lane.is_timed and not self._is_timed  # inside a longer timed section
         if not self._is_idle and not is_all_timed:
             self._is_idle = True
             lane.gate.end_work(lane)
@@ -80,7 +80,7 @@ class Passage:
         elif not self._is_timed:
             lane.gate.begin_timed(lane)
             self._is_timed = True
-        self._tell(phase)  # before the worker goes on
+        self._tell(phase)  # before the worker continues
         if phase not in self._gated_phases:
             return
         # The write blocks if the worker asked for permissions but never read them.

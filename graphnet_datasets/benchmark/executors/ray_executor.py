@@ -78,8 +78,8 @@ class RayExecutor:
     ) -> None:
         if list(devices) not in (["cpu"], ["cuda"], ["gpu"]):
             raise RunError(
-                f"On a Ray cluster the device is `cpu` or `cuda`, not `{','.join(devices)}`: Ray "
-                "chooses which GPU of which node a sample is run on."
+                f"On a Ray cluster the device must be `cpu` or `cuda`, not `{','.join(devices)}`, "
+                "because Ray assigns nodes and GPUs."
             )
         (self._device,) = devices
         self.on_phase: OnPhase = lambda *_: None  # workers on other nodes report whole samples
@@ -127,8 +127,8 @@ class RayExecutor:
                 busy[records] = (worker, job, attempt)
             if not busy:
                 raise RunError(
-                    f"No device of the cluster is left; {len(waiting)} samples were not run. The "
-                    "same command continues with them once there are nodes."
+                    f"No device of the cluster is left; {len(waiting)} samples were not run. Add "
+                    "nodes, and repeat the command to continue."
                 )
             (records, *_), _ = ray.wait(list(busy), num_returns=1)
             worker, job, attempt = busy.pop(records)
@@ -215,7 +215,7 @@ class RayExecutor:
         if not started:
             raise RunError(
                 f"None of the {len(places)} devices of the cluster was free within "
-                f"{START_TIMEOUT_S:g} s. `ray status` shows their jobs."
+                f"{START_TIMEOUT_S:g} s. `ray status` lists their jobs."
             )
         groups: dict[str, list[_Worker]] = {}
         for worker in started:
@@ -225,8 +225,8 @@ class RayExecutor:
             reference = largest[0].environment
             odd = sorted(k for k, v in group[0].environment.items() if v != reference.get(k))
             _log.warning(
-                "Nodes %s are left out: they differ from %s in %s, and times of different "
-                "machines cannot be compared.",
+                "Nodes %s are not used: they differ from %s in %s, and times of different machines "
+                "cannot be compared.",
                 ", ".join(sorted({worker.place.address for worker in group})),
                 ", ".join(sorted({worker.place.address for worker in largest})),
                 ", ".join(odd),
@@ -255,7 +255,7 @@ class RayExecutor:
         ready, late = ray.wait(list(actor_of), num_returns=len(actor_of), timeout=START_TIMEOUT_S)
         for reference in late:
             place, actor = actor_of[reference]
-            _log.warning("A device of the node %s is held by other work.", place.address)
+            _log.warning("A device of the node %s is in use by other work.", place.address)
             ray.kill(actor)
         workers = []
         for reference in ready:

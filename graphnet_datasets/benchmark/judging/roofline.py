@@ -153,7 +153,7 @@ def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
         raise MissingExtraError("torch", "torch", "Measuring peak rates") from error
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", device):
         raise RunError(
-            f"Peak rates cannot be measured on `{device}`. Give one device: `cpu`, `cuda` or "
+            f"Peak rates cannot be measured on `{device}`. Choose one device: `cpu`, `cuda` or "
             "`cuda:1`."
         )
     is_cuda = device.startswith("cuda")

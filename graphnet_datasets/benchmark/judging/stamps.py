@@ -46,7 +46,7 @@ def read_looks(stamps: Sequence[Stamp]) -> dict[str, list[Look]]:
             arm = name.partition(" ")[0]
             if before.label != f"-{name}" or arm not in looks:
                 raise TimesError(
-                    f"The outputs of call `{name[:40]}` were looked at when it had not just ended.",
+                    f"The outputs of call `{name[:40]}` were inspected, but it had not just ended.",
                     is_forged=True,
                 )
             looks[arm].append(Look((stamp.at_ns - before.at_ns) / _NS_PER_MS, digest))
@@ -72,7 +72,7 @@ def read_layouts(stamps: Sequence[Stamp]) -> dict[str, list[float]]:
             arm = name.partition(" ")[0]
             if after.label != f"+{name}" or arm not in layouts:
                 raise TimesError(
-                    f"Inputs were laid out for call `{name[:40]}`, which did not follow.",
+                    f"Inputs were prepared for call `{name[:40]}`, but another call followed.",
                     is_forged=True,
                 )
             layouts[arm].append((after.at_ns - stamp.at_ns) / _NS_PER_MS)
@@ -118,7 +118,7 @@ def read_calls(stamps: Sequence[Stamp]) -> dict[str, list[tuple[str, float]]]:
                 is_forged=True,
             )
     if begun is not None:
-        raise TimesError("The stamp with which a call ends is missing.", is_forged=True)
+        raise TimesError("The stamp of the end of a call is missing.", is_forged=True)
     return calls
 
 
@@ -142,7 +142,8 @@ def read_stamps(stamps: Sequence[Stamp]) -> StampedTimes:
         arm, _, pair = name.partition(" ")
         if arm not in times or pair != str(len(times[arm])) or len(times[arm]) != place // 2:
             raise TimesError(
-                f"The stamps of call `{name[:40]}` are not those of the next call.", is_forged=True
+                f"The stamps of call `{name[:40]}` are not those of the expected call.",
+                is_forged=True,
             )
         times[arm].append(elapsed_ms)
         if place % 2 == 0:

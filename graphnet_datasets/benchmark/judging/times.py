@@ -66,8 +66,8 @@ def take_times(record: dict[str, Any], messages: Mapping[str, Any], outcome: Out
     stamped = read_stamps(outcome.stamps)
     if stamped.is_candidate_first != orders or len(stamped.candidate_ms) != len(candidate):
         raise TimesError(
-            f"The worker reported {len(candidate)} pairs of calls, but the kernel saw "
-            f"{len(stamped.is_candidate_first)} or others.",
+            f"The worker reported {len(candidate)} pairs of calls, but the kernel recorded "
+            f"{len(stamped.is_candidate_first)} pairs or other calls.",
             is_forged=True,
         )
     noted_ms = [*stamped.baseline_ms, *stamped.candidate_ms]
@@ -383,7 +383,7 @@ def overhead_ms(
     first = read_times(messages.get("baseline_first_ms"))
     if first is None or len(first) != len(first_ms):
         raise TimesError(
-            "The kernel did not see the calls of eager before the candidate was loaded.",
+            "The kernel did not record the calls of eager before the candidate was loaded.",
             is_forged=True,
         )
     walls = read_times(messages.get("baseline_first_wall_ms")) or first

@@ -21,7 +21,7 @@ PACKAGES = (
     "graphnet-datasets", "torch", "paddlepaddle", "paddlepaddle-gpu", "numpy", "triton",
     "onnxruntime", "onnxscript", "openvino", "apache-tvm",
 )  # fmt: skip
-"""Distributions whose versions are recorded where they are installed."""
+"""Distributions whose versions are recorded if they are installed."""
 
 _FLAGS = re.compile(
     r"(OMP|GOMP|KMP|MKL|OPENBLAS|DNNL|ONEDNN|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|CUDA|CUDNN|CUBLAS"

@@ -75,12 +75,12 @@ def import_log(
 
     path = Path(path)
     if not path.is_file():
-        raise DatasetNotFoundError(f"There is no log at `{path}`.")
+        raise DatasetNotFoundError(f"There is no log at `{path}`. Check the path.")
     rows = [to_row(block) for block in read_blocks(io.StringIO(read_text(path), None))]
     if not rows:
         raise RunError(
-            f"`{path}` holds no line with `{_PROCESSING} <path of a sample>`, with which each "
-            "sample of upstream's benchmark logs begins. Give a log of its `test_compiler` or "
+            f"`{path}` has no line `{_PROCESSING} <path of a sample>`, with which each sample of "
+            "upstream's benchmark logs begins. Pass a log of its `test_compiler` or "
             "`test_target_device`."
         )
     _fill_in(rows, "compiler")
