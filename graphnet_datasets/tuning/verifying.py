@@ -166,7 +166,7 @@ _TARGET_KEYS: Mapping[str, Callable[[Any], bool]] = {
 def _refuse(kind: str, problem: str, *, is_listed: bool = True) -> NoReturn:
     reason = ", which is not on the allow-list of the verifier" if is_listed else ""
     raise UnverifiedProgramError(
-        f"A {kind} {problem}{reason}. If you trust whoever made it, pass `--trust-remote-code`."
+        f"A {kind} {problem}{reason}. If you trust its author, pass `--trust-remote-code`."
     )
 
 

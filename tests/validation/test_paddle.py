@@ -78,7 +78,8 @@ def test_embedded_graphs_are_captured_again_as_they_are(validator: Validator, na
         (
             PADDLE_SLOPED, "reextractable", "passed",
             r"A second capture has the form of paddle [0-9.]+ \(the same 1 operators with "
-            r"literals rounded to 32 bits\)\. It returns the same bits, and capturing it changes nothing\.",
+            r"literals rounded to 32 bits\)\. It returns the same bits, and capturing it changes "
+            r"nothing\.",
         ),
         (
             RELABELLED, "reextractable", "failed",
