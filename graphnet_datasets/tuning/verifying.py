@@ -108,8 +108,8 @@ def verify_trace(text: str) -> Any:
     >>> verify_trace('[[["Annotate",["b0","; LLVM"],["pragma_import_llvm"],[]]],[]]')
     Traceback (most recent call last):
     graphnet_datasets.errors.UnverifiedProgramError: A trace sets the annotation \
-`pragma_import_llvm`, which is not on the allow-list of the verifier. If you trust whoever made \
-it, pass `--trust-remote-code`.
+`pragma_import_llvm`, which is not on the allow-list of the verifier. If you trust its author, \
+pass `--trust-remote-code`.
     """
     content = _parse(text, "trace")
     if not (isinstance(content, list) and len(content) == 2):
