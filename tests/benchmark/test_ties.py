@@ -168,6 +168,8 @@ def codebook(outputs: Any) -> Sample:
 
 
 TIED = np.array([0.5, 0.50000006, 3.0, 2.0], np.float32)
+NEARLY_TIED = np.array([0.5, 0.50001, 3.0, 2.0], np.float32)
+CLOSE = np.array([0.5, 0.5002, 3.0, 2.0], np.float32)
 UNTIED = np.array([0.5, 0.6, 3.0, 2.0], np.float32)
 
 
@@ -196,6 +198,24 @@ def test_elements_that_tie_up_to_rounding_may_be_looked_up_in_either_order() -> 
     assert "does not specify" in (reason or "")
     t, reason = judge_codebook(Ref(3), (UNTIED, *CODES))
     assert (t > 0, reason) == (True, None)
+
+
+def test_keys_may_be_further_apart_than_their_last_bits() -> None:
+    """Distances differ by more than a few rounding steps, since their terms cancel."""
+    _, reason = judge_codebook(Ref(3), (NEARLY_TIED, *CODES))
+    assert "does not specify" in (reason or "")
+
+
+def test_outputs_of_other_correct_positions_are_no_errors() -> None:
+    outputs = (Ref(3), Ref(2))
+    right = [np.float32(0.25), np.int64(0)], [np.float32(0.25), np.int64(0)]
+    other = [np.float32(0.5), np.int64(0)], [np.float32(7.0), np.int64(1)]
+    _, reason = judge_codebook(outputs, (CLOSE, *other))
+    assert "does not specify" in (reason or "")
+    t, reason = judge_codebook(outputs, (UNTIED, *right), (CLOSE, *other), (UNTIED, *right))
+    assert (-5 < t < -3, reason) == (True, None)
+    t, reason = judge_codebook(outputs, (UNTIED, *right), (UNTIED, *other), (UNTIED, *right))
+    assert (t > -3, reason) == (True, None)
 
 
 def test_a_call_without_ties_decides() -> None:
