@@ -20,7 +20,7 @@ DEMO_SAMPLES = @examples/demo.txt
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test quick portable lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook benchmarks gpu-tests gpu-folder gpu-records gpu-cache
+.PHONY: help demo test quick portable lint docs slow nightly packages soak clean starter subgraphs catalog ship records leaderboard notebook readme benchmarks gpu-tests gpu-folder gpu-records gpu-cache
 
 help:
 	@echo "make demo        run eager against inductor on a few graphs, print verdicts and scores, draw them"
@@ -30,7 +30,7 @@ help:
 	@echo "make lint        run ruff and pyright"
 	@echo "make docs        build the documentation, in build/site"
 	@echo "make slow        run the tests that take longer than ten seconds each"
-	@echo "make nightly     run the demo, the slow tests and make soak, and build the packages and the leaderboard"
+	@echo "make nightly     run the demo, slow tests, notebooks, README and make soak, and build the leaderboard"
 	@echo "make packages    build the source distribution and the wheel, in dist"
 	@echo "make soak        run 1,000 random failures, kill a run 50 times, fuzz kernels and 10,000 inputs"
 	@echo "make gpu-tests   run the GPU tests on a CUDA device"
@@ -44,6 +44,7 @@ help:
 	@echo "make records     time the embedded dataset under every compiler of a CPU, on an idle machine"
 	@echo "make leaderboard build the site of the embedded records, in build/leaderboard"
 	@echo "make notebook    run the notebooks of examples/ again and store them with their outputs"
+	@echo "make readme      run every command of README from the wheel, under each supported Python"
 	@echo "make benchmarks  measure the figures of docs/performance.md"
 
 $(VENV)/bin/python:
@@ -86,7 +87,7 @@ slow: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"
 
 nightly:
-	$(MAKE) demo slow packages leaderboard soak
+	$(MAKE) demo slow notebook readme leaderboard soak
 
 packages: $(VENV)/.test
 	rm -rf dist
@@ -176,11 +177,13 @@ records: $(VENV)/.test
 leaderboard: $(VENV)/.test
 	$(BIN)/graphnet report graphnet --out build/leaderboard
 
-# Run elsewhere, so that the pictures it writes are not left in the checkout.
+# Fails if an output other than a measurement differs from the stored output, which it replaces.
 notebook: $(VENV)/.test
-	place=$$(mktemp -d) && cp examples/*.ipynb $$place && for each in $$place/*.ipynb; do \
-	    $(BIN)/jupyter execute --inplace --NotebookClient.record_timing=False $$each || exit 1; done && \
-	    mv $$place/*.ipynb examples && rm -r $$place
+	$(BIN)/python -m builder notebooks
+
+# Runs README from the wheel under every supported Python that is installed.
+readme: packages
+	$(BIN)/python .ci/readme.py dist/*.whl
 
 benchmarks: $(VENV)/.test
 	@for script in $(filter-out benchmarks/soak.py benchmarks/fuzz_%.py,$(wildcard benchmarks/*.py)); do echo "# $$script"; $(BIN)/python $$script || exit 1; done

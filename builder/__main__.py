@@ -19,6 +19,7 @@ from .finishing import add_check, add_goals, add_measure, add_rejudge, add_runs,
 from .gpu_cache.command import add_check as add_check_gpu_cache
 from .gpu_cache.command import add_gpu_cache
 from .gpu_records.command import add_gpu_records
+from .notebooks import add_notebooks
 from .progress import follow, summary
 from .seeding import take_over
 from .sources import named_entries
@@ -53,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_tuning(commands.add_parser("tuning", help="add tasks and records of tuning to a dataset"))
     _add_catalog(commands.add_parser("catalog", help="build the full dataset from all sources"))
     add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
+    add_notebooks(commands.add_parser("notebooks", help="execute the notebooks of examples/"))
     weights = commands.add_parser("weights", help="measure the weights of the captured models")
     weights.set_defaults(run=_weights)
     weights.add_argument("sources", nargs="*", help="default: all")

@@ -15,7 +15,6 @@ import traceback
 import warnings
 from typing import Annotated, Any, NoReturn
 
-import click
 import typer
 import typer.core
 
@@ -53,6 +52,9 @@ from .completion import add_completion
 from .disk import describe_disk_error
 from .terminal import echo
 
+# Newer releases of typer contain a copy of click, whose exceptions are not those of click.
+_UsageError: Any = typer.BadParameter.__base__
+
 
 class _Root(typer.core.TyperGroup):
     """Prints errors of this library and of the disk without a traceback, and exits with 1.
@@ -82,10 +84,12 @@ class _Root(typer.core.TyperGroup):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except click.exceptions.ClickException as error:
-            error.message = printable(error.message)  # pyright: ignore[reportAttributeAccessIssue]
+        except _UsageError as error:
+            if type(error).__name__ == "MissingParameter" and error.ctx:
+                error.message = error.ctx.command.epilog or ""  # a command line to start from
+            error.message = printable(error.message)
             raise
-        except (click.exceptions.Exit, click.exceptions.Abort):
+        except (typer.Exit, typer.Abort):
             raise
         except Exception as error:  # a library may wrap an OSError of the disk in its own exception
             if ctx.params.get("debug") or _sentence(error) is None:

@@ -368,9 +368,15 @@ def report(
 ) -> None:
     from ..report import write_page, write_site
 
+    is_page = out.suffix.lower() in (".html", ".htm")
+    if out.is_file() and not is_page:
+        raise typer.BadParameter(
+            f"`{out}` is a file. Name a directory for a site, or an .html file for a single page.",
+            param_hint="--out",
+        )
     options = {"title": title, **_score_options(p, b, variant, duplicates)}
     with new_output(out):
-        if out.suffix.lower() in (".html", ".htm"):
+        if is_page:
             written = write_page(_run_sets(runs, compiler), out, **options)
         else:
             source = dataset if pictures else None

@@ -62,6 +62,11 @@ def read_run_file(path: Path) -> pa.Table:
         check_parquet(path, path)
         return pq.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:
+        if path.suffix != ".parquet":
+            raise SchemaError(
+                f"`{path}` is not a Parquet file. Name the directory or the file that `graphnet "
+                "run --out` wrote, or `graphnet` for the records in the package."
+            ) from error
         raise SchemaError(
             f"`{path}` is not a complete Parquet file ({error}). Delete it and run again; the "
             "other records are kept."

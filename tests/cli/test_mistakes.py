@@ -80,3 +80,38 @@ def test_a_hub_that_cannot_be_reached_is_named_at_once(offline: str, tmp_path: P
         "and the repository is not in the cache. Check the network, or name a local dataset "
         "(`./…`).\n"
     )
+
+
+def test_a_file_that_is_not_a_table_is_not_to_be_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text("def kernel(x): return x\n")
+    result = call("score", path, exit_code=1)
+    assert result.stderr == (
+        f"Error: `{path}` is not a Parquet file. Name the directory or the file that `graphnet run "
+        "--out` wrote, or `graphnet` for the records in the package.\n"
+    )
+
+
+def test_a_site_is_not_written_over_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "site.txt"
+    path.write_text("notes")
+    result = call("report", "graphnet", "--out", path, exit_code=2)
+    assert "Name a directory for a site, or an .html file" in " ".join(result.stderr.split())
+    assert path.read_text() == "notes"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing", "example"),
+    [
+        (["score"], "'runs'", "Example: graphnet score"),
+        (["transform", "cv"], "'--out'", "Example: graphnet transform"),
+        (["bisect", "torch/mlp-mnist"], "'--compiler'", "Example: graphnet bisect"),
+        (["check", "torch/mlp-mnist"], "'FILE'", "Example: graphnet check"),
+    ],
+)
+def test_a_missing_argument_is_answered_by_an_example(
+    arguments: list[str], missing: str, example: str
+) -> None:
+    message = " ".join(call(*arguments, exit_code=2).stderr.split())
+    assert missing in message
+    assert example in message

@@ -22,6 +22,7 @@ from ...scores.run_sets import Duplicates
 from ...scores.variants import TOLERANCE, find_variant
 from ...scores.verdicts import Verdict
 from ...terminal import printable_data
+from ..labels import compact_names
 from ..names import slug
 from .arms import Arm, environment_name, environment_parts, make_arm
 from .boards import Board, dates_text, make_board, make_machines
@@ -72,9 +73,11 @@ def write_site(
         raise ScoreError("There are no run records for a site. Create some with `graphnet run`.")
     arms = sorted(_with_different_names(arms), key=_rank)
     samples = group_by_sample(arms)
+    short_names = compact_names([arm.name for arm in arms])
     scored = find_variant(variant)
     renderer.add_globals(
         arms=arms,
+        short_names=short_names,
         p=scored.default_p if p is None else p,
         b=b,
         variant=variant,
@@ -88,7 +91,7 @@ def write_site(
         renderer.write_assets(place)
         pictures = {} if dataset is None else write_pictures(samples, dataset, place)
         _write_data(place / "data", arms, samples)
-        renderer.add_globals(index=printable_data(_index(arms, samples)))
+        renderer.add_globals(index=printable_data(_index(arms, samples, short_names)))
         _write_pages(renderer, place, arms, samples, pictures)
         write_text(place / MARK, f"{title}\nWritten by `graphnet report`.\n")
     return Path(out)
@@ -178,7 +181,9 @@ def _write_data(directory: Path, arms: list[Arm], samples: list[SampleRecords]) 
             write_chunk(directory / f"{chunk}.js", chunk, columns)
 
 
-def _index(arms: list[Arm], samples: list[SampleRecords]) -> dict[str, Any]:
+def _index(
+    arms: list[Arm], samples: list[SampleRecords], short_names: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the index that the script of the pages needs before it loads data."""
     return {
         "verdicts": [str(verdict) for verdict in Verdict],
@@ -187,6 +192,7 @@ def _index(arms: list[Arm], samples: list[SampleRecords]) -> dict[str, Any]:
         "arms": [
             {
                 "name": arm.name,
+                "short": short_names[arm.name],
                 "page": arm.slug,
                 "records": len(arm.rows),
                 "chunks": len(parts_of(arm.rows, PER_CHUNK)),

@@ -116,7 +116,7 @@ function loadChunk(name) {
 const COLUMNS = [
   ["id", "Sample", "text"], ["task", "Task", "text"], ["subtask", "Subtask", "text"], ["arm", "Compiler", "text"], ["verdict", "Verdict", "text"],
   ["speedup", "speedup", "number"], ["baseline_ms", "eager ms", "number"], ["candidate_ms", "compiled ms", "number"],
-  ["min_t", "min_t", "number"], ["compile_time_s", "compile s", "number"], ["error", "Error", "text"],
+  ["min_t", "min_t", "number"], ["compile_time_s", "compile s", "number"], ["error", "Error", "text long"],
 ];
 const print = (value) => (value === null || value !== value ? "" : Number.isFinite(value) ? Number(value.toPrecision(3)).toLocaleString("en") : value > 0 ? "∞" : "−∞");
 
@@ -127,7 +127,7 @@ async function recordsOf(index, samples, chosen) {
     for (const columns of await Promise.all(names.map(loadChunk))) {
       columns.sample.forEach((sample, place) => records.push({
         id: samples.id[sample], page: samples.page[sample], task: samples.task[sample], subtask: samples.subtask[sample], low: samples.low[sample],
-        arm: arm.name, armPage: arm.page, verdict: index.verdicts[columns.verdict[place]], order: columns.verdict[place],
+        arm: arm.short, armName: arm.name, armPage: arm.page, verdict: index.verdicts[columns.verdict[place]], order: columns.verdict[place],
         error: columns.error[place], ...Object.fromEntries(["speedup", "speedup_low", "speedup_high", "baseline_ms", "candidate_ms", "min_t", "compile_time_s"].map((name) => {
           const value = columns[name][place];
           return [name, typeof value === "string" ? number(value) : value];
@@ -160,7 +160,7 @@ function explorer(root, index) {
     return cell;
   });
   const body = element("tbody");
-  const table = element("table", {}, element("caption", { textContent: "Records" }), element("thead", {}, element("tr", {}, ...heads)), body);
+  const table = element("table", { className: "dense" }, element("caption", { textContent: "Records" }), element("thead", {}, element("tr", {}, ...heads)), body);
   const region = element("div", { className: "scroll", tabIndex: 0 }, table);
   region.setAttribute("role", "region");
   region.setAttribute("aria-label", "Records");
@@ -222,7 +222,7 @@ function explorer(root, index) {
     const link = (href, text) => element("a", { href, textContent: text });
     const head = element("th", { scope: "row", className: "text" }, link(`samples/${record.page}.html`, record.id));
     const cells = COLUMNS.slice(1).map(([name, , kind]) => {
-      if (name === "arm") return element("td", {}, link(`arms/${record.armPage}.html`, record.arm));
+      if (name === "arm") return element("td", { title: record.armName }, link(`arms/${record.armPage}.html`, record.arm));
       if (name === "verdict") return element("td", {}, element("span", { className: `verdict ${record.verdict.replace(" ", "-")}`, textContent: record.verdict }));
       if (name === "speedup" && record.speedup_low !== null && record.speedup_high !== null) return element("td", { className: kind }, `${print(record.speedup)} `, element("span", { className: "range", textContent: `${print(record.speedup_low)}–${print(record.speedup_high)}` }));
       return element("td", { className: kind, textContent: kind === "number" ? print(record[name]) : record[name] });
