@@ -317,125 +317,76 @@ class _Node:
     fields: Mapping[str, str]
 
 
-def _binary(category: str = "expr") -> _Node:
-    return _Node(category, {"span": "none", "ty": "number", "a": "expr", "b": "expr"})
-
-
+# Each text lists the category, then the fields with their checks.
 _NODES: Mapping[str, _Node] = {
-    "ir.Type": _Node("anything", {"span": "none"}),
-    "ir.PrimType": _Node("number", {"span": "none", "dtype": "=dtype"}),
-    "ir.TupleType": _Node("tuple", {"span": "none", "fields": "[never]"}),
-    "ir.GlobalVar": _Node(
-        "global", {"span": "none", "ty": "anything|function type", "name_hint": "main"}
-    ),
-    "ir.DictAttrs": _Node("attributes", {"__dict__": "map"}),
-    "ir.SourceMap": _Node("sources", {"source_map": "map"}),
-    "ir.IRModule": _Node(
-        "module",
-        {
-            "functions": "map", "global_var_map_": "map", "source_map": "sources",
-            "attrs": "attributes", "global_infos": "map",
-        },
-    ),
-    "relax.ShapeType": _Node("shape type", {"span": "none", "values": "[int]", "ndim": "=size"}),
-    "relax.expr.ShapeExpr": _Node(
-        "shape", {"span": "none", "ty": "shape type", "values": "[int]"}
-    ),
-    "relax.TensorType": _Node(
-        "tensor type",
-        {
-            "span": "none", "shape": "shape", "dtype": "number", "vdevice": "none",
-            "ndim": "=size",
-        },
-    ),
-    "relax.FuncType": _Node(
-        "function type",
-        {
-            "span": "none", "params": "[tensor type]", "ret": "tuple", "derive_func": "none",
-            "purity": "=flag",
-        },
-    ),
-    "tirx.PrimFunc": _Node(
-        "function",
-        {
-            "span": "none", "ty": "function type", "attrs": "attributes", "params": "[buffer]",
-            "ret_type": "tuple", "body": "stmt",
-        },
-    ),
-    "tirx.BufferType": _Node(
-        "buffer type",
-        {
-            "span": "none", "dtype": "number", "storage_scope": "scope", "shape": "[int]",
-            "strides": "[never]", "elem_offset": "zero", "data_alignment": "=alignment",
-            "offset_factor": "=one", "layout": "none", "allocated_addr": "[never]",
-        },
-    ),
-    "tirx.BufferRegionType": _Node("region type", {"span": "none"}),
-    "ir.Var": _Node("var", {"span": "none", "ty": "number|buffer type", "name": "name"}),
-    "ir.IntImm": _Node("int", {"span": "none", "ty": "number", "value": "integer"}),
-    "ir.FloatImm": _Node("float", {"span": "none", "ty": "number", "value": "=float"}),
-    "ir.Range": _Node("range", {"min": "expr", "extent": "int", "span": "none"}),
-    "ir.TensorLoad": _Node(
-        "load", {"span": "none", "ty": "number", "source": "buffer", "indices": "[expr]"}
-    ),
-    "ir.TensorRegion": _Node(
-        "region",
-        {"span": "none", "ty": "region type", "source": "buffer", "region": "[range]"},
-    ),
-    "ir.Call": _Node(
-        "call",
-        {
-            "span": "none", "ty": "number", "op": "intrinsic", "args": "[expr]", "attrs": "none",
-            "ty_args": "[never]",
-        },
-    ),
-    **{
-        f"prim.{name}": _binary()
-        for name in (
-            "Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max", "EQ", "NE",
-            "LT", "LE", "GT", "GE", "And", "Or",
-        )
-    },
-    "prim.Not": _Node("expr", {"span": "none", "ty": "number", "a": "expr"}),
-    "prim.Cast": _Node("expr", {"span": "none", "ty": "number", "value": "expr"}),
-    "prim.Select": _Node(
-        "expr",
-        {
-            "span": "none", "ty": "number", "condition": "expr", "true_value": "expr",
-            "false_value": "expr",
-        },
-    ),
-    "tirx.BufferStore": _Node(
-        "stmt", {"span": "none", "buffer": "buffer", "value": "expr", "indices": "[expr]"}
-    ),
-    "tirx.Bind": _Node("stmt", {"span": "none", "var": "scalar", "value": "expr"}),
-    "tirx.SeqStmt": _Node("stmt", {"span": "none", "seq": "[stmt]"}),
-    "tirx.For": _Node(
-        "stmt",
-        {
-            "span": "none", "loop_var": "scalar", "min": "int", "extent": "int", "kind": "=zero",
-            "body": "stmt", "thread_binding": "none", "annotations": "map", "step": "none",
-        },
-    ),
-    "tirx.IterVar": _Node(
-        "axis",
-        {
-            "dom": "range", "var": "scalar", "iter_type": "=axis", "thread_tag": "empty",
-            "span": "none",
-        },
-    ),
-    "s_tir.SBlock": _Node(
-        "block",
-        {
-            "span": "none", "iter_vars": "[axis]", "reads": "[region]", "writes": "[region]",
-            "name_hint": "name", "alloc_buffers": "[buffer]", "match_buffers": "[never]",
-            "annotations": "map", "init": "stmt?", "body": "stmt",
-        },
-    ),
-    "s_tir.SBlockRealize": _Node(
-        "stmt",
-        {"span": "none", "iter_values": "[expr]", "predicate": "expr", "block": "block"},
-    ),
+    name: _Node(category, dict(field.split(" ", 1) for field in fields))
+    for name, text in {
+        "ir.Type": "anything; span none",
+        "ir.PrimType": "number; span none; dtype =dtype",
+        "ir.TupleType": "tuple; span none; fields [never]",
+        "ir.GlobalVar": "global; span none; ty anything|function type; name_hint main",
+        "ir.DictAttrs": "attributes; __dict__ map",
+        "ir.SourceMap": "sources; source_map map",
+        "ir.IRModule": (
+            "module; functions map; global_var_map_ map; source_map sources; attrs attributes; "
+            "global_infos map"
+        ),
+        "relax.ShapeType": "shape type; span none; values [int]; ndim =size",
+        "relax.expr.ShapeExpr": "shape; span none; ty shape type; values [int]",
+        "relax.TensorType": (
+            "tensor type; span none; shape shape; dtype number; vdevice none; ndim =size"
+        ),
+        "relax.FuncType": (
+            "function type; span none; params [tensor type]; ret tuple; derive_func none; "
+            "purity =flag"
+        ),
+        "tirx.PrimFunc": (
+            "function; span none; ty function type; attrs attributes; params [buffer]; "
+            "ret_type tuple; body stmt"
+        ),
+        "tirx.BufferType": (
+            "buffer type; span none; dtype number; storage_scope scope; shape [int]; "
+            "strides [never]; elem_offset zero; data_alignment =alignment; offset_factor =one; "
+            "layout none; allocated_addr [never]"
+        ),
+        "tirx.BufferRegionType": "region type; span none",
+        "ir.Var": "var; span none; ty number|buffer type; name name",
+        "ir.IntImm": "int; span none; ty number; value integer",
+        "ir.FloatImm": "float; span none; ty number; value =float",
+        "ir.Range": "range; min expr; extent int; span none",
+        "ir.TensorLoad": "load; span none; ty number; source buffer; indices [expr]",
+        "ir.TensorRegion": "region; span none; ty region type; source buffer; region [range]",
+        "ir.Call": (
+            "call; span none; ty number; op intrinsic; args [expr]; attrs none; ty_args [never]"
+        ),
+        **dict.fromkeys(
+            (
+                "prim.Add", "prim.Sub", "prim.Mul", "prim.Div", "prim.Mod", "prim.FloorDiv",
+                "prim.FloorMod", "prim.Min", "prim.Max", "prim.EQ", "prim.NE", "prim.LT",
+                "prim.LE", "prim.GT", "prim.GE", "prim.And", "prim.Or",
+            ),
+            "expr; span none; ty number; a expr; b expr",
+        ),
+        "prim.Not": "expr; span none; ty number; a expr",
+        "prim.Cast": "expr; span none; ty number; value expr",
+        "prim.Select": (
+            "expr; span none; ty number; condition expr; true_value expr; false_value expr"
+        ),
+        "tirx.BufferStore": "stmt; span none; buffer buffer; value expr; indices [expr]",
+        "tirx.Bind": "stmt; span none; var scalar; value expr",
+        "tirx.SeqStmt": "stmt; span none; seq [stmt]",
+        "tirx.For": (
+            "stmt; span none; loop_var scalar; min int; extent int; kind =zero; body stmt; "
+            "thread_binding none; annotations map; step none"
+        ),
+        "tirx.IterVar": "axis; dom range; var scalar; iter_type =axis; thread_tag empty; span none",
+        "s_tir.SBlock": (
+            "block; span none; iter_vars [axis]; reads [region]; writes [region]; name_hint name; "
+            "alloc_buffers [buffer]; match_buffers [never]; annotations map; init stmt?; body stmt"
+        ),
+        "s_tir.SBlockRealize": "stmt; span none; iter_values [expr]; predicate expr; block block",
+    }.items()
+    for category, *fields in [text.split("; ")]
 }  # fmt: skip
 
 _EXPRESSIONS = frozenset({"expr", "int", "float", "load", "call", "scalar"})
