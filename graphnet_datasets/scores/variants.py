@@ -122,18 +122,11 @@ counts as the compiler's. S forgives no failure and uses the tolerances of each 
 t = 1 at greater t.
 """
 
-UPSTREAM_EXTENDED = Variant(
+UPSTREAM_EXTENDED = dataclasses.replace(
+    UPSTREAM,
     name="upstream-extended",
-    default_p=0.0,
     error_names=("accuracy", "mismatch", "runtime", "compile", "baseline"),
     forgiven_from=(1, 2, 3, 4, math.inf),
-    tolerances=_UPSTREAM_TOLERANCES,
-    last_tolerance_of_s=5,
-    last_tolerance_of_es=1,
-    is_defined_above_zero=True,
-    has_determinism_floor=False,
-    is_held_against_zeros=False,
-    leaves_out_undecidable=False,
     codes={
         Status.OUTPUT_MISMATCH: 2,
         Status.RUN_FAILED: 3,

@@ -34,7 +34,7 @@ TC_INLINE tc_bfloat tc_to_bfloat(float x) {  // to the nearest, ties to even; a 
 }
 """
 
-_INTEGERS = """\
+INTEGERS = """\
 #define TC_FLOOR(T, name) \\
   TC_INLINE T tc_div_##name(T a, T b) { \\
     if (b == 0) return 0; \\
@@ -256,7 +256,7 @@ _HALF_INSTRUCTIONS = {
 
 def prelude(machine: Machine) -> str:
     """Return the C prelude for a machine."""
-    parts = [_HEAD, _HALF, _INTEGERS]
+    parts = [_HEAD, _HALF, INTEGERS]
     if machine.isa == "avx2":
         parts.append(_AVX2_MASKS)
     for name, element, integer, size, suffix in (

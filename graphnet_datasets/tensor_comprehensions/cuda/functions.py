@@ -5,10 +5,11 @@ from __future__ import annotations
 from ...errors import TensorComprehensionError
 from ..codegen.functions import FunctionTable
 from ..codegen.machine import Machine
+from ..codegen.prelude import INTEGERS
 from ..language.builtins import BUILTIN_ARITIES, registered_function
 from ..language.types import ScalarType
 
-PRELUDE = """\
+_TYPES = """\
 typedef signed char int8_t; typedef unsigned char uint8_t;
 typedef short int16_t; typedef unsigned short uint16_t;
 typedef int int32_t; typedef unsigned int uint32_t;
@@ -22,35 +23,15 @@ typedef long long int64_t; typedef unsigned long long uint64_t;
 #define __builtin_inf() __longlong_as_double(0x7ff0000000000000ll)
 #define __builtin_nanf(x) __int_as_float(0x7fc00000)
 #define __builtin_nan(x) __longlong_as_double(0x7ff8000000000000ll)
-#define TC_FLOOR(T, name) \\
-  TC_INLINE T tc_div_##name(T a, T b) { \\
-    if (b == 0) return 0; \\
-    if ((T)-1 < 0 && b == (T)-1) return (T)-a; \\
-    T q = (T)(a / b); \\
-    return (T)(q - (a % b != 0 && (a < 0) != (b < 0))); \\
-  } \\
-  TC_INLINE T tc_mod_##name(T a, T b) { \\
-    if (b == 0 || ((T)-1 < 0 && b == (T)-1)) return 0; \\
-    T r = (T)(a % b); \\
-    return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r); \\
-  }
-TC_FLOOR(int8_t, int8) TC_FLOOR(int16_t, int16) TC_FLOOR(int32_t, int32) TC_FLOOR(int64_t, int64)
-TC_FLOOR(uint8_t, uint8) TC_FLOOR(uint16_t, uint16) TC_FLOOR(uint32_t, uint32)
-TC_FLOOR(uint64_t, uint64)
-TC_INLINE float tc_mod_float32(float a, float b) {
-  float r = fmodf(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-TC_INLINE double tc_mod_float64(double a, double b) {
-  double r = fmod(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-TC_INLINE int64_t tc_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+"""
+_EXTREMES = """\
 TC_INLINE float vf_min1(float a, float b) { return a < b ? a : b; }
 TC_INLINE float vf_max1(float a, float b) { return a > b ? a : b; }
 TC_INLINE double vd_min1(double a, double b) { return a < b ? a : b; }
 TC_INLINE double vd_max1(double a, double b) { return a > b ? a : b; }
 """
+
+PRELUDE = _TYPES + INTEGERS + _EXTREMES
 
 
 GPU = Machine("cuda", "cuda", 4, 255)
