@@ -13,6 +13,8 @@ _FUSIONS = ("max", "preserve3", "min")
 _PACKS = ("auto", "always", "never")
 _COMPILERS = ("gcc", "clang")
 _BACKENDS = ("tiles", "scalar")
+_REMOVED = {"fix_parameters_before_scheduling", "tile_imperfectly_nested", "match_library_calls"}
+"""Options without effect that were stored by earlier versions."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,9 +72,6 @@ class Options:
             is applied while the product is still in registers: all that keep one parallel loop
             ("max"), all that keep their parallel loops or three of them ("preserve3"), or none
             ("min").
-        fix_parameters_before_scheduling, tile_imperfectly_nested, match_library_calls: options of
-            the paper's compiler, accepted for compatibility with stored options. They have no
-            effect on a CPU, where sizes are always fixed first and no library is called.
         tile: tile sizes along the outermost loops, 0 for an untiled loop. On a CPU a tile is a
             block of register tiles, rounded up to whole register tiles, that share the contents of
             a cache and are distributed over threads; loops that all accesses traverse as one loop
@@ -96,9 +95,6 @@ class Options:
 
     outer_fusion: Fusion = "preserve3"
     intra_fusion: Fusion = "preserve3"
-    fix_parameters_before_scheduling: bool = False
-    tile_imperfectly_nested: bool = False
-    match_library_calls: bool = False
     tile: tuple[int, ...] | None = None
     unroll: int = 1
     backend: Literal["tiles", "scalar"] = "tiles"
@@ -189,7 +185,7 @@ class Options:
         Raises:
             TensorComprehensionError: an option is unknown or its value is not allowed.
         """
-        arguments = dict(values)
+        arguments = {name: value for name, value in values.items() if name not in _REMOVED}
         cuda = arguments.pop("cuda", None)
         fields = {field.name: field for field in dataclasses.fields(cls)}
         for name, value in arguments.items():
