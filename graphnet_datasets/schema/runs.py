@@ -67,7 +67,7 @@ ERROR_CODES: dict[Status, int | None] = {
 }
 """The report's error code c per status; accuracy (c = 1) depends on t and is not a status."""
 
-COLD, WARM, CARRIED = COMPILE_CACHES = ("cold", "warm", "carried")
+COLD, WARM, CARRIED = ("cold", "warm", "carried")
 """The state of the compile caches when a run started: empty, filled by earlier runs on the same
 machine, or filled elsewhere and linked into the run's own caches."""
 

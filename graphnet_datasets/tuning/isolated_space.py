@@ -7,7 +7,6 @@ import os
 import socket
 import threading
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -65,12 +64,7 @@ class IsolatedSpace(Space):
         self._connected()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the worker."""
         self.close()
 

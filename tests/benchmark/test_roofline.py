@@ -13,7 +13,6 @@ from graphnet_datasets.benchmark.judging.roofline import (
     PeakRates,
     floor_ms,
     peak_rates,
-    roofline_share,
     store_peak_rates,
 )
 from graphnet_datasets.errors import RunError
@@ -37,12 +36,6 @@ def test_the_slower_of_arithmetic_and_memory_decides() -> None:
 
 def test_a_dtype_without_a_rate_is_bound_by_the_fastest() -> None:
     assert floor_ms(4e6, 0, "int8", PEAKS) == 1.0
-
-
-def test_the_share_of_light_is_of_the_median() -> None:
-    assert roofline_share([1.0, 4.0, 100.0], 1e6, 0, "float32", PEAKS) == 0.25
-    assert roofline_share([], 1e6, 0, "float32", PEAKS) is None
-    assert roofline_share([1.0], None, None, "float32", PEAKS) is None
 
 
 def test_rates_are_measured_once_per_environment(small: Path) -> None:

@@ -26,7 +26,6 @@ from graphnet_datasets.tuning import (
 from graphnet_datasets.tuning.knobs import knob_matrix
 from graphnet_datasets.tuning.models.predictor import Predictor
 from graphnet_datasets.tuning.tuners.gptune import believed_best
-from graphnet_datasets.tuning.tuners.oneshot import draw_by_prior
 
 from .toy import (
     TASKS,
@@ -213,13 +212,6 @@ def test_a_predictor_that_does_not_fit_is_refused(predictor_file: Path, tmp_path
     space.feature_set = "other-2"
     with pytest.raises(TuningError, match=r"features `toy-1`, but the space computes `other-2`"):
         make_tuner("oneshot", space, options={"predictor": predictor_file})
-
-
-def test_tasks_are_drawn_by_how_often_models_call_them() -> None:
-    tasks = [make_task(8, 8, size, count=count) for size, count in ((8, 1), (16, 1), (24, 98))]
-    drawn = [draw_by_prior(tasks, 1, seed)[0] for seed in range(40)]
-    assert sum(task.weight == 98 for task in drawn) > 30
-    assert draw_by_prior(tasks, 5, 0) == tasks
 
 
 class FixedTuner(Tuner):

@@ -17,7 +17,6 @@ import json
 import math
 import os
 import re
-import statistics
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -233,23 +232,3 @@ def _write(path: Path, peaks: PeakRates) -> None:
         # The cache only saves a few seconds; an unwritable home directory must not fail the
         # measurement.
         return
-
-
-def roofline_share(
-    latency_ms: list[float],
-    flops: float | None,
-    bytes_moved: float | None,
-    dtype: str,
-    peaks: PeakRates,
-) -> float | None:
-    """Return the fraction of the speed of light that a run reached: floor / median latency.
-
-    Returns None without latencies or known work. A value above 1 means that the run did less work
-    than it should have.
-
-    >>> roofline_share([4.0], 2e6, 0, "float32", PeakRates("cpu", "", 1, {"float32": 1e9}, 1e9))
-    0.5
-    """
-    if not latency_ms or (flops is None and bytes_moved is None):
-        return None
-    return floor_ms(flops, bytes_moved, dtype, peaks) / statistics.median(latency_ms)

@@ -21,10 +21,9 @@ each finished before the next began:
   contents. A statement with "=" has no reduction indices.
 - `value` is a typed expression (see `expressions`) of type `statement.type`, in which it must be
   accumulated: the type of the output, or float32 for a 16-bit float output, which is rounded when
-      it
-  is stored. The leaves of `value` are `Constant`, `Index` and `Load`.
+  it is stored. The leaves of `value` are `Constant`, `Index` and `Load`.
 - `Load.subscripts` are `Affine` maps of the statement's indices, or integral expressions for
-  gathers and for quasi-affine maps such as `i / 4` (see `is_quasi_affine`).
+  gathers and for quasi-affine maps such as `i / 4`.
 - A tensor with `is_updated` is read or accumulated into before any statement writes it: the caller
   passes its contents (`outputs=`).
 
@@ -39,8 +38,7 @@ import math
 from collections.abc import Iterator
 from typing import Literal
 
-from .affine import Affine
-from .expressions import Binary, Cast, Constant, Expression, Index, Load, Unary, walk
+from .expressions import Expression, Load, walk
 from .types import ScalarType
 
 Role = Literal["input", "output", "temporary"]
@@ -202,22 +200,3 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= max(size, 1)
     return tuple(reversed(strides))
-
-
-def is_quasi_affine(subscript: Affine | Expression) -> bool:
-    """Return whether a subscript consists of indices, constants, `+ - *` and `/ %` by constants."""
-    if isinstance(subscript, Affine):
-        return True
-    return all(
-        isinstance(node, Constant | Index | Unary | Cast)
-        or (isinstance(node, Binary) and _is_quasi_affine_operator(node))
-        for node in walk(subscript)
-    )
-
-
-def _is_quasi_affine_operator(node: Binary) -> bool:
-    if node.operator in ("/", "%"):
-        return isinstance(node.right, Constant) and node.right.value > 0
-    if node.operator == "*":
-        return isinstance(node.left, Constant) or isinstance(node.right, Constant)
-    return node.operator in ("+", "-")

@@ -1,18 +1,17 @@
 """One-shot Tuner: a pretrained predictor instead of measurements at compile time.
 
 Ryu, Park and Sung, "One-Shot Tuner for Deep Learning Compilers", CC 2022. Offline, tasks are drawn
-in proportion to how often real models call them (`draw_by_prior`), records biased towards fast
-programs are collected, and the predictor is trained. At compile time `pool_size` candidates are
+in proportion to how often real models call them, records biased towards fast programs are
+collected, and the predictor is trained. At compile time `pool_size` candidates are
 drawn, and the one with the best prediction is used.
 
 Differences from the paper: biased collection uses the tuner `ansor` without generations and with
-half of its proposals random (`COLLECTING`); the first proposals are all random. `picks` may be
+half of its proposals random; the first proposals are all random. `picks` may be
 greater than 1 if a few measurements are affordable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +22,6 @@ from ..interfaces import CostModel, Space
 from ..models.predictor import Predictor
 from ..task import Task
 from .base import MemoryTuner
-
-COLLECTING: Mapping[str, float] = {"generations": 0, "epsilon": 0.5}
-"""Options of the tuner `ansor` for collecting training records."""
 
 
 class OneShotTuner(MemoryTuner):
@@ -77,17 +73,3 @@ class OneShotTuner(MemoryTuner):
             for index in order
             if np.isfinite(scores[index])
         ]
-
-
-def draw_by_prior(tasks: Sequence[Task], n: int, seed: int) -> list[Task]:
-    """Return `n` distinct tasks, drawn with probability proportional to their weights.
-
-    The predictor thus learns first from tasks that real models call often. If there are at most
-    `n` tasks, returns all of them.
-    """
-    if n >= len(tasks):
-        return list(tasks)
-    weights = np.array([task.weight for task in tasks], np.float64)
-    rng = np.random.default_rng(seed)
-    chosen = rng.choice(len(tasks), n, replace=False, p=weights / weights.sum())
-    return [tasks[index] for index in chosen]
