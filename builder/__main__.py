@@ -11,8 +11,9 @@ from typing import Any
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 
+from .audit import MAX_FLOPS, WAYS
 from .capturing import BUILDER, EMBEDDED, FAILURE, Capture, Keys, default_jobs, ended, known
-from .catalog import Entry, read_catalog
+from .catalog import DTYPES, Entry, read_catalog
 from .compiler_bugs.command import add_compiler_bugs
 from .executors import capture_all
 from .finishing import add_check, add_goals, add_measure, add_rejudge, add_runs, add_ship
@@ -191,6 +192,14 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--library", action="append", help="default: every installed library")
     parser.add_argument(
+        "--way", choices=WAYS, default="extract",
+        help="`export` captures with `extract_export`; `backward` also compares gradients",
+    )  # fmt: skip
+    parser.add_argument("--dtype", action="append", choices=DTYPES, help="default: every dtype")
+    parser.add_argument(
+        "--max-flops", type=int, default=MAX_FLOPS, help="of the models' embedded graphs"
+    )
+    parser.add_argument(
         "--twice", action="store_true", help="capture each model twice and compare the hashes"
     )
     parser.add_argument(
@@ -202,17 +211,22 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
 def _audit(options: argparse.Namespace) -> int:
     """Capture models with weights and print a JSON object per model and a summary."""
     from .audit import FAILED, Audit, audit, catalog_entries, draw, read_results, summary
+    from .libraries import LIBRARIES
 
     entries = [
         entry
-        for entry in catalog_entries()
-        if not options.library or entry.library in options.library
+        for entry in catalog_entries(max_flops=options.max_flops)
+        if (not options.library or entry.library in options.library)
+        and (not options.dtype or entry.dtype in options.dtype)
+        and (options.way == "extract" or LIBRARIES[entry.library].framework == "torch")
     ]
     earlier = read_results(options.out, entries)
     results: list[Audit] = []
     lines: list[str] = []
     drawn = draw(entries, options.seed)
-    for result in audit(drawn, options.models, options.jobs, earlier, is_twice=options.twice):
+    for result in audit(
+        drawn, options.models, options.jobs, earlier, way=options.way, is_twice=options.twice
+    ):
         results.append(result)
         lines.append(json.dumps(result.to_json()))
         print(lines[-1], flush=True)

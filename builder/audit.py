@@ -10,7 +10,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import MissingExtraError
@@ -34,6 +34,11 @@ MAX_PARAMS = 10**8
 LIMITS = Limits(
     phase_timeouts_s={"build": 300.0, "capture": 600.0, "write": 120.0}, memory_bytes=MEMORY_BYTES
 )
+
+Way: TypeAlias = Literal["extract", "export", "backward"]
+"""Capture with `extract`, with `extract_export`, or with `extract` followed by `backward`."""
+
+WAYS: tuple[Way, ...] = get_args(Way)
 
 EQUAL, REFUSED, FAILED, SKIPPED = "equal", "refused", "failed", "skipped"
 _BEYOND_LIMITS = ("out_of_memory", "timeout")
@@ -68,14 +73,14 @@ class Audit:
         return cls(entry, record["verdict"], record["reason"], record["num_graphs"])
 
 
-def catalog_entries(dataset: Path = EMBEDDED) -> list[Entry]:
+def catalog_entries(dataset: Path = EMBEDDED, max_flops: int = MAX_FLOPS) -> list[Entry]:
     """Return the entries of all catalogs whose library is installed, each name once.
 
     Entries of the catalog files come first. For libraries with a walk, the entries are those of the
-    embedded graphs. Models whose embedded graphs have more than `MAX_FLOPS` or `MAX_PARAMS` are
-    left out.
+    embedded graphs. Models whose embedded graphs have more operations than `max_flops`, or more
+    than `MAX_PARAMS` parameters, are left out.
     """
-    lines, large = _embedded(dataset)
+    lines, large = _embedded(dataset, max_flops)
     files = dict.fromkeys(itertools.chain(*FILES.values()))
     entries: dict[str, Entry] = {}
     for entry in itertools.chain(
@@ -88,7 +93,7 @@ def catalog_entries(dataset: Path = EMBEDDED) -> list[Entry]:
     return list(entries.values())
 
 
-def _embedded(dataset: Path) -> tuple[list[str], set[str]]:
+def _embedded(dataset: Path, max_flops: int = MAX_FLOPS) -> tuple[list[str], set[str]]:
     """Return the catalog lines of the embedded graphs, and those of models that are too large."""
     totals: dict[str, list[int]] = {}
     for config in (name for name, config in CONFIGS.items() if config.table is GRAPHS):
@@ -102,7 +107,7 @@ def _embedded(dataset: Path) -> tuple[list[str], set[str]]:
     large = {
         line
         for line, (flops, num_params) in totals.items()
-        if flops > MAX_FLOPS or num_params > MAX_PARAMS
+        if flops > max_flops or num_params > MAX_PARAMS
     }
     return list(totals), large
 
@@ -144,6 +149,7 @@ def audit(
     jobs: int = 1,
     earlier: Sequence[Audit] = (),
     *,
+    way: Way = "extract",
     is_twice: bool = False,
 ) -> Iterator[Audit]:
     """Capture entries in order until `count` of them have a verdict, and yield every result.
@@ -157,7 +163,7 @@ def audit(
     waiting = (entry for entry in entries if entry.name not in names)
     missing = count - sum(result.verdict != SKIPPED for result in earlier)
     while missing > 0 and (batch := list(itertools.islice(waiting, missing))):
-        job_of = functools.partial(_job, is_twice=is_twice)
+        job_of = functools.partial(_job, way=way, is_twice=is_twice)
         for entry, finished in run_jobs(batch, job_of, jobs, limits=LIMITS, is_confined=True):
             result = judge(entry, finished)
             missing -= result.verdict != SKIPPED
@@ -181,8 +187,9 @@ def summary(results: Sequence[Audit]) -> dict[str, int]:
     }
 
 
-def _job(entry: Entry, *, is_twice: bool) -> PoolJob:
-    return PoolJob(entry.name, {"line": entry.line, "is_audit": True, "is_twice": is_twice})
+def _job(entry: Entry, *, way: Way, is_twice: bool) -> PoolJob:
+    payload = {"line": entry.line, "is_audit": True, "way": way, "is_twice": is_twice}
+    return PoolJob(entry.name, payload)
 
 
 def judge(entry: Entry, finished: Finished) -> Audit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import json
 import os
@@ -19,6 +20,7 @@ from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.errors import CaptureError
 from graphnet_datasets.frameworks.torch.capture.distributions import initial_statistics
 from graphnet_datasets.frameworks.torch.capture.dynamo import source_name
+from graphnet_datasets.frameworks.torch.capture.export import extract_export
 from graphnet_datasets.frameworks.torch.extract import extract
 from graphnet_datasets.frameworks.torch.statistics import measure
 from graphnet_datasets.inputs import misfits
@@ -27,11 +29,13 @@ from graphnet_datasets.sample import Provenance, Sample
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
 
+from .audit import Way
 from .branches import layers_kept, numbers_of_python, taken_for_finite
 from .caches import make_cache
 from .capturing import LIBRARY_VARIABLE
 from .catalog import Entry, parse_line
 from .examples import make_examples
+from .gradients import check_gradients
 from .libraries import LIBRARIES
 from .mixed_dtypes import mixed_dtypes
 from .models import MAX_WEIGHT_BYTES, build_model, source_of, weigh
@@ -47,8 +51,14 @@ def capture_entry(entry: Entry) -> list[Sample]:
     return _capture(entry, build_model(entry))
 
 
-def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> list[Sample]:
-    """Capture one call; unless `is_bound`, dimensions that the model fixes may stay fixed."""
+def _capture(
+    entry: Entry, model: torch.nn.Module, *, is_bound: bool = True, way: Way = "extract"
+) -> list[Sample]:
+    """Capture one call; unless `is_bound`, dimensions that the model fixes may stay fixed.
+
+    `way` selects `extract`, `extract_export`, or `extract` with gradients enabled followed by
+    `backward`, whose gradients are compared with those of the model.
+    """
     source, version, license = source_of(entry)
     provenance = Provenance(
         source=source,
@@ -57,29 +67,41 @@ def _capture(entry: Entry, model: torch.nn.Module, *, is_bound: bool = True) -> 
         model_name=entry.builder,
         library_version=version,
     )
-    wrapped = extract(
-        name=entry.name,
-        task=entry.task,
-        dynamic=entry.dynamic == ("all",),
-        provenance=provenance,
-    )(model)
+    options: dict[str, Any] = {"name": entry.name, "task": entry.task, "provenance": provenance}
     examples: dict[str, Any] = make_examples(entry)
     for spec in entry.inputs:
         if spec.kind == "cache":
             examples[spec.name] = make_cache(model, entry, spec)
+    shapes: dict[str, dict[int, Any]] = {}
     mark = torch._dynamo.mark_dynamic if is_bound else torch._dynamo.maybe_mark_dynamic
     for dimension in entry.dynamic:
         if dimension != "all":
             name, _, axis = dimension.partition(".")
-            mark(examples[name], int(axis))
-    with torch.no_grad(), contextlib.ExitStack() as stack:
+            if way == "export":
+                shapes.setdefault(name, {})[int(axis)] = torch.export.Dim.AUTO
+            else:
+                mark(examples[name], int(axis))
+    collection = torch.export.ShapesCollection()
+    for name, sizes in shapes.items():
+        collection[examples[name]] = sizes
+    args = positional(examples)
+    call = copy.deepcopy((args, examples)) if way == "backward" else None
+    with torch.set_grad_enabled(way == "backward"), contextlib.ExitStack() as stack:
         if entry.mode == "train":
             stack.enter_context(layers_kept())
         if entry.library == "transformers":
             stack.enter_context(taken_for_finite())
             stack.enter_context(numbers_of_python())
-        wrapped(*positional(examples), **examples)
-    samples = wrapped.samples
+        if way == "export":
+            if shapes:
+                options["dynamic_shapes"] = collection.dynamic_shapes(model, tuple(args), examples)
+            samples = [extract_export(model, args, examples, **options)]
+        else:
+            wrapped = extract(dynamic=entry.dynamic == ("all",), **options)(model)
+            wrapped(*args, **examples)
+            samples = wrapped.samples
+        if call is not None:
+            check_gradients(model, *call, samples)
     if len(samples) > MAX_PIECES:
         raise CaptureError(
             f"`{entry.name}` breaks into {len(samples)} graphs, more than {MAX_PIECES}: "
@@ -141,24 +163,24 @@ def _audit(payload: dict[str, Any], reporter: Reporter) -> None:
     entry = parse_line(payload["line"])
     model = build_model(entry, with_weights=True)
     reporter.enter("capture")
-    samples = _capture_loosely(entry, model)
+    samples = _capture_loosely(entry, model, payload["way"])
     if payload.get("is_twice"):
         del model
         torch._dynamo.reset()
-        again = _capture_loosely(entry, build_model(entry, with_weights=True))
+        again = _capture_loosely(entry, build_model(entry, with_weights=True), payload["way"])
         check_hashes(samples, again)
     reporter.send({"num_graphs": len(samples)})
 
 
-def _capture_loosely(entry: Entry, model: torch.nn.Module) -> list[Sample]:
+def _capture_loosely(entry: Entry, model: torch.nn.Module, way: Way) -> list[Sample]:
     """Capture one call; dimensions that the model fixes are constants."""
     try:
-        return _capture(entry, model)
+        return _capture(entry, model, way=way)
     except Exception as error:
         if not (is_specialised(error) and entry.dynamic):
             raise
         torch._dynamo.reset()
-        return _capture(entry, model, is_bound=False)
+        return _capture(entry, model, is_bound=False, way=way)
 
 
 def _measure(payload: dict[str, Any], reporter: Reporter) -> None:

@@ -23,11 +23,17 @@ from ....errors import CaptureError, GraphNetError
 from ....inputs import default_statistics
 from ....sample import Provenance, Sample
 from ....sample.vocabulary import Role, Task
+from ..operators.effects import draws_random_numbers
 from .convert import Binding, Conversion, Naming, convert, record, scalar_input
 from .fake_weights import FakeWeights, fake_weights, has_weights, unchecked
 from .initialisers import weight_statistics
 from .mismatches import cause_of_difference
-from .refusals import explain_specialised, refuse_constant_size, refuse_nested
+from .refusals import (
+    explain_specialised,
+    refuse_arguments,
+    refuse_constant_size,
+    refuse_outputs,
+)
 from .replay import Origins, describe, difference, first_difference, keep_leaves, replay
 from .state import State
 
@@ -101,7 +107,7 @@ def capture(
             runs outside the graphs, a graph contains something that a sample cannot store, or the
             outputs of the samples differ from those of the module.
     """
-    refuse_nested(settings.name, args, kwargs)
+    refuse_arguments(settings.name, args, kwargs)
     with contextlib.ExitStack() as stack:
         fakes = None
         if not has_weights(module):
@@ -145,6 +151,7 @@ class _Capturing:
         """Return the outputs of the call and its samples."""
         before = self._state()
         outputs = self.forward(*self.args, **self.kwargs)
+        refuse_outputs(self.settings.name, outputs)
         expected = keep_leaves(outputs)
         after = self._state()
         try:
@@ -317,6 +324,8 @@ class _Backend:
             [*tensors, *weights, *(tensor for _, tensor in _plain_tensors(module))]
         )
         self._foreign = ""
+        self._tensors = tensors
+        self._generator = torch.get_rng_state()
 
     def __call__(
         self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any]
@@ -340,6 +349,8 @@ class _Backend:
             return traced.graph(*arguments)
         self._note_foreign(traced, arguments)
         conversion = traced.conversion
+        if self.fakes is None and any(map(draws_random_numbers, conversion.sample.ops)):
+            self._note_generator()
         if traced.was_called:
             conversion = self._rebound(traced, arguments)
         traced.was_called = True
@@ -357,8 +368,17 @@ class _Backend:
                 )
                 self.error.__cause__ = error
                 return traced.graph(*arguments)
-        self._origins.add([arguments, results])
+        self._origins.add([arguments])
+        self._origins.add([results], with_bytes=self.fakes is None)
+        self._generator = torch.get_rng_state()
         return results
+
+    def _note_generator(self) -> None:
+        if not self._foreign and not torch.equal(self._generator, torch.get_rng_state()):
+            self._foreign = (
+                f"graph {len(self._samples)} draws random numbers after the module has seeded or "
+                "used torch's generator outside of the captured graphs"
+            )
 
     def _note_foreign(self, traced: _Traced, arguments: Sequence[Any]) -> None:
         local = [
@@ -391,6 +411,19 @@ class _Backend:
                 self._foreign = (
                     f"an output ({describe(tensor)}) was computed or changed outside of the "
                     "captured graphs"
+                )
+        if not self._foreign and self._samples:
+            tensor = self._origins.first_foreign(self._tensors)
+            if tensor is not None:
+                self._foreign = (
+                    f"an argument or a tensor of the module ({describe(tensor)}) was changed "
+                    "outside of the captured graphs"
+                )
+        if not self._foreign and any((*self._reasons, *self._breaks)):
+            number = self._origins.first_foreign_number([outputs])
+            if number is not None:
+                self._foreign = (
+                    f"an output (the number {number:g}) was computed outside of the captured graphs"
                 )
         if self._foreign:
             raise _UntracedError(

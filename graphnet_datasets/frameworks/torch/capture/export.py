@@ -19,7 +19,7 @@ from .convert import Binding, Conversion, Naming, convert
 from .dynamo import bind_weight, silent, source_name
 from .fake_weights import fake_weights, has_weights, unchecked
 from .mismatches import cause_of_difference
-from .refusals import explain_specialised, refuse_nested
+from .refusals import explain_specialised, refuse_arguments, refuse_outputs
 from .replay import first_difference, keep_leaves, leaves, replay
 from .state import State
 
@@ -42,7 +42,7 @@ def extract_export(
     provenance: Provenance = Provenance(),  # noqa: B008 - frozen
 ) -> Sample:
     """Return the sample that `torch.export` captures from one call; see `graphnet_datasets`."""
-    refuse_nested(name, args, kwargs or {})
+    refuse_arguments(name, args, kwargs or {})
     call = _Call(module, tuple(args), dict(kwargs or {}), name, dynamic_shapes)
     naming = Naming(name, task, describe_module(provenance, module, "export"))
     if not has_weights(module):
@@ -53,7 +53,9 @@ def extract_export(
     before = State(module, call.args, call.kwargs)
     try:
         with silent():
-            expected = keep_leaves(module(*call.args, **call.kwargs))
+            outputs = module(*call.args, **call.kwargs)
+            refuse_outputs(name, outputs)
+            expected = keep_leaves(outputs)
             before.restore()
             program = call.export()
             before.restore()

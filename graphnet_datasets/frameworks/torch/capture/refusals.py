@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from ....errors import CaptureError
-from .replay import leaves
+from .replay import walk
 
 _SPECIALISED = re.compile(
     r"You marked (?P<size>.+?) as dynamic but your code specialized it to be a constant "
@@ -18,9 +18,9 @@ _SPECIALISED = re.compile(
 _SIZE = re.compile(r"L\['(?P<name>\w+)'\](?P<path>.*?)\.size\(\)\[(?P<dimension>\d+)\]\Z")
 
 
-def refuse_nested(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Raise `CaptureError` if an argument of a call is a nested tensor of any layout."""
-    for path, value in (*leaves(list(args), "args"), *leaves(dict(kwargs), "kwargs")):
+def refuse_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise `CaptureError` if a call takes a nested tensor of any layout, or an iterator."""
+    for path, value in (*walk(list(args), "args"), *walk(dict(kwargs), "kwargs")):
         if isinstance(value, torch.Tensor) and value.is_nested:
             layout = str(value.layout).removeprefix("torch.")
             raise CaptureError(
@@ -28,6 +28,26 @@ def refuse_nested(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
                 "only dense tensors. Pass a padded tensor (`x.to_padded_tensor(0.0)`) and a "
                 "mask of its valid elements."
             )
+        if _is_iterator(value):
+            raise CaptureError(
+                f"`{name}` takes a `{type(value).__name__}` (`{path}`), which can be read only "
+                "once, while a capture calls the module twice. Pass a list."
+            )
+
+
+def refuse_outputs(name: str, outputs: Any) -> None:
+    """Raise `CaptureError` if outputs contain an iterator or a set, which cannot be compared."""
+    for path, value in walk(outputs, "outputs"):
+        if _is_iterator(value) or (isinstance(value, set | frozenset) and value):
+            raise CaptureError(
+                f"`{name}` returns a `{type(value).__name__}` (`{path}`), whose elements cannot be "
+                "compared with those of the captured graphs. Return a list."
+            )
+
+
+def _is_iterator(value: Any) -> bool:
+    """Return whether a value is an iterator of Python, whose position cannot be restored."""
+    return isinstance(value, Iterator) and not hasattr(value, "__dict__")
 
 
 def refuse_constant_size(name: str, argument: str, example: Any, traced: Any) -> None:

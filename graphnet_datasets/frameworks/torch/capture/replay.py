@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
-import dataclasses
+import ctypes
+import enum
 import math
+import types
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
+from torch import isfinite  # the name in `torch` may be replaced during a capture
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ....sample import Sample
@@ -25,6 +31,16 @@ _TOLERANCES: Mapping[torch.dtype, float] = {
 """Accepted differences relative to the largest magnitude of an output: about 100 units in the last
 place for float32 and 4 for the 16-bit types. The same kernels run on the same tensors, so most
 outputs are bit-equal; a fused layer and its parts may round differently."""
+
+_LEAVES = (torch.Tensor, np.ndarray, np.generic, bool, int, float, complex)
+
+_OPAQUE = (
+    str, bytes, type(None), type, enum.Enum, torch.nn.Module, types.ModuleType, types.FunctionType,
+    types.MethodType, types.BuiltinFunctionType, torch.Generator, torch.dtype, torch.device,
+)  # fmt: skip
+"""Types whose attributes are not outputs of a call."""
+
+_COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 _COARSEST = 0.25
 """The tolerance for 8-bit floating-point types, whose relative precision is 1/8 or 1/4."""
@@ -52,20 +68,42 @@ def replay(conversion: Conversion, arguments: Sequence[Any]) -> Any:
 def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
     """Yield the tensors, arrays and numbers in nested outputs with their paths.
 
+    Attributes of objects are outputs too, but not those of modules, classes and functions.
+
     >>> list(leaves({"loss": 1.5, "states": (None, [2])}))
     [("outputs['loss']", 1.5), ("outputs['states'][1][0]", 2)]
     """
-    if isinstance(value, torch.Tensor | np.ndarray | bool | int | float | complex):
-        yield path, value
-    elif isinstance(value, Mapping):
+    for place, item in walk(value, path):
+        if isinstance(item, _LEAVES):
+            yield place, item
+
+
+def walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield a value and all values nested in it with their paths, each container once."""
+    pending, seen = [(path, value)], {}
+    while pending:
+        place, item = pending.pop()
+        yield place, item
+        if isinstance(item, _LEAVES) or id(item) in seen:
+            continue
+        seen[id(item)] = item
+        pending += [(place + suffix, part) for suffix, part in reversed(list(_parts_of(item)))]
+
+
+def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from leaves(item, f"{path}[{key!r}]")
-    elif isinstance(value, list | tuple):
+            yield f"[{key!r}]", item
+    elif isinstance(value, list | tuple | collections.deque):
         for index, item in enumerate(value):
-            yield from leaves(item, f"{path}[{index}]")
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from leaves(getattr(value, field.name, None), f"{path}.{field.name}")
+            yield f"[{index}]", item
+    elif not isinstance(value, _OPAQUE):
+        names = dict.fromkeys(getattr(value, "__dict__", ()))
+        for kind in type(value).__mro__:
+            slots = vars(kind).get("__slots__", ())
+            names |= dict.fromkeys((slots,) if isinstance(slots, str) else slots)
+        for name in names:
+            yield f".{name}", getattr(value, name, None)
 
 
 def keep_leaves(value: Any) -> dict[str, Any]:
@@ -73,8 +111,10 @@ def keep_leaves(value: Any) -> dict[str, Any]:
     return {path: _copied(leaf) for path, leaf in leaves(value)}
 
 
-def difference(actual: Any, expected: Any) -> str:
+def difference(actual: Any, expected: Any, factor: float = 1.0) -> str:
     """Describe how an output leaf differs from the expected leaf, or return "" if they match.
+
+    `factor` multiplies the accepted difference.
 
     >>> difference(torch.ones(2), torch.ones(2) + 1e-7)
     ''
@@ -92,15 +132,15 @@ def difference(actual: Any, expected: Any) -> str:
         return ""
     if not (other.is_floating_point() or other.is_complex()):
         return f"differs in {int((mine != other).sum())} of {other.numel()} elements"
-    accepted = _TOLERANCES.get(other.dtype, _COARSEST)
+    accepted = factor * _TOLERANCES.get(other.dtype, _COARSEST)
     if other.is_complex():
         mine, other = (
             torch.view_as_real(mine),
             torch.view_as_real(other),
         )
     mine, other = mine.double(), other.double()
-    finite = torch.isfinite(other)
-    if not torch.equal(torch.isfinite(mine), finite):
+    finite = isfinite(other)
+    if not torch.equal(isfinite(mine), finite):
         return "is finite in other places"
     if not torch.equal(mine[~finite].nan_to_num(), other[~finite].nan_to_num()):
         return "has other values that are not finite"
@@ -126,37 +166,54 @@ def first_difference(actual: Any, expected: Mapping[str, Any]) -> str:
 
 
 class Origins:
-    """Tracks tensors that come from the arguments, the module or a captured graph.
+    """Tracks tensors and arrays from the arguments, the module or a captured graph.
 
-    Tensors are identified by their storage. A known tensor with a newer version was modified
-    outside the captured graphs.
+    They are identified by their memory. A known tensor with a newer version, or with other bytes
+    where these were recorded, was modified outside the captured graphs.
     """
 
     def __init__(self, tensors: Iterable[torch.Tensor]) -> None:
-        self._versions: dict[int, int] = {}
+        self._versions: dict[int, tuple[int, int | None]] = {}
         self._alive: list[Any] = []
+        self._numbers: set[float] = set()
         self.add(tensors)
 
-    def add(self, values: Any) -> None:
-        """Add the tensors in nested values at their current versions."""
+    def add(self, values: Any, *, with_bytes: bool = False) -> None:
+        """Add the tensors and numbers in nested values, with the versions that tensors have now."""
         for _, leaf in leaves(list(values)):
-            key = _storage_key(leaf)
-            if key is not None:
-                # An address may be reused once its memory is freed, so keep the storage alive.
-                self._alive.append(leaf.untyped_storage())
-                self._versions[key] = max(_version(leaf), self._versions.get(key, 0))
+            for key, memory in _memories(leaf):
+                # An address may be reused once its memory is freed, so keep the memory alive.
+                self._alive.append(memory)
+                version, _ = self._versions.get(key, (0, None))
+                checksum = _checksum(memory) if with_bytes else None
+                self._versions[key] = max(_version(leaf), version), checksum
+            if isinstance(leaf, float):
+                self._numbers.add(leaf)
+            elif isinstance(leaf, torch.Tensor) and _is_number(leaf):
+                self._numbers.add(float(leaf.detach()))
 
-    def first_foreign(self, values: Iterable[Any]) -> torch.Tensor | None:
-        """Return the first tensor that was computed or modified elsewhere, or None."""
+    def first_foreign(self, values: Iterable[Any]) -> Any:
+        """Return the first tensor or array that was computed or modified elsewhere, or None."""
         for _, leaf in leaves(list(values)):
-            key = _storage_key(leaf)
-            if key is not None and self._versions.get(key, -1) < _version(leaf):
-                return leaf
+            for key, memory in _memories(leaf):
+                version, checksum = self._versions.get(key, (-1, None))
+                if version < _version(leaf):
+                    return leaf
+                if checksum is not None and checksum != _checksum(memory):
+                    return leaf
+        return None
+
+    def first_foreign_number(self, values: Iterable[Any]) -> float | None:
+        """Return the first floating-point number that no known value has, or None."""
+        for _, leaf in leaves(list(values)):
+            is_float = isinstance(leaf, float | np.floating) and not math.isnan(leaf)
+            if is_float and float(leaf) not in self._numbers:
+                return float(leaf)
         return None
 
 
-def describe(tensor: torch.Tensor) -> str:
-    """Return the dtype and shape of a tensor as a string.
+def describe(tensor: torch.Tensor | npt.NDArray[Any]) -> str:
+    """Return the dtype and shape of a tensor or array as a string.
 
     >>> describe(torch.ones(2, 3))
     'float32[2, 3]'
@@ -164,18 +221,52 @@ def describe(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
-def _storage_key(value: Any) -> int | None:
-    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
-        return None
-    if value.numel() == 0 or value.is_nested:
-        return None
+def _memories(value: Any) -> list[tuple[int, Any]]:
+    """Return keys for the memory of a tensor or array, and objects that keep the memory alive."""
+    while isinstance(value, np.ndarray):  # the base of a view of a tensor is the tensor
+        if value.dtype.hasobject:
+            return []
+        if value.base is None:
+            return [(id(value), value)]
+        value = value.base
+    if not isinstance(value, torch.Tensor) or value.numel() == 0:
+        return []
     if torch._C._functorch.is_functorch_wrapped_tensor(value):  # pyright: ignore
+        return []
+    if value.is_nested:
+        parts = [value.values()]
+    elif value.layout is torch.sparse_coo:
+        parts = [value._indices(), value._values()]
+    elif value.layout in _COMPRESSED:
+        parts = [value.values()]
+    else:
+        parts = [value] if value.layout is torch.strided else []
+    return [(part.untyped_storage()._cdata, part.untyped_storage()) for part in parts]
+
+
+def _checksum(memory: Any) -> int | None:
+    """Return a checksum of the bytes of a storage on the CPU."""
+    if not isinstance(memory, torch.UntypedStorage) or memory.device.type != "cpu":
         return None
-    return value.untyped_storage()._cdata
+    # An array of the memory would make the storage of the caller's tensor not resizable.
+    return zlib.crc32((ctypes.c_char * memory.nbytes()).from_address(memory.data_ptr()))
 
 
-def _version(tensor: torch.Tensor) -> int:
-    return 0 if tensor.is_inference() or isinstance(tensor, FakeTensor) else tensor._version
+def _is_number(tensor: torch.Tensor) -> bool:
+    return (
+        tensor.numel() == 1
+        and tensor.layout is torch.strided
+        and tensor.is_floating_point()
+        and not isinstance(tensor, FakeTensor)
+    )
+
+
+def _version(value: Any) -> int:
+    while isinstance(value, np.ndarray):
+        value = value.base
+    if not isinstance(value, torch.Tensor) or value.is_inference():
+        return 0
+    return 0 if isinstance(value, FakeTensor) else value._version
 
 
 def _copied(leaf: Any) -> Any:
