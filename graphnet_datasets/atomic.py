@@ -7,6 +7,7 @@ writer, and is renamed when it is complete. Readers see the old content until th
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -138,6 +139,28 @@ def is_abandoned(place: Path) -> bool:
     parts = place.name.split(".")
     is_ours = place.suffix == _SUFFIX and len(parts) > 3 and parts[-3].isdigit()
     return is_ours and not Path("/proc", parts[-3]).exists()
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the lock of a directory, which is created if missing, during the block.
+
+    Other threads and processes that call this function wait. File systems without locks are
+    ignored.
+
+    >>> with tempfile.TemporaryDirectory() as folder, locked(Path(folder)):
+    ...     _ = write_text(f"{folder}/a.txt", "all")
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # forks have copies of the descriptor
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

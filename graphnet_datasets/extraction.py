@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from .analysis.columns import derived_columns
+from .atomic import locked
 from .directory import write_directory
 from .errors import CaptureError, GraphNetError, cannot_write, raises_only
 from .frameworks import contract, framework_named, framework_names
@@ -283,6 +284,10 @@ class _Record:
                 raise cannot_write(path, error) from error
 
     def _write_table(self, path: Path) -> None:
+        with locked(path.parent):
+            self._write_locked(path)
+
+    def _write_locked(self, path: Path) -> None:
         rows = [sample_to_row(sample, derived_columns(sample)) for sample in self._samples]
         table = to_arrow(rows)
         if path.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import resource
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from torch import nn
 
 from graphnet_datasets import extract, extract_export, read_directory, without_weights
 from graphnet_datasets.errors import CaptureError, DiskError
+from graphnet_datasets.extraction import _Record
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.storage.table import read_table
 
@@ -103,3 +105,23 @@ def test_a_model_without_weights_has_statistics_all_the_same() -> None:
     module(torch.ones(1, 4))
     statistics = [each.statistics for each in module.samples[0].inputs if each.role == "parameter"]
     assert all(each is not None and each.std and not each.is_measured for each in statistics)
+
+
+def write_samples(name: str, path: Path) -> None:
+    for number in range(5):
+        record = _Record(f"test/{name}-{number}", path)
+        record.name([Sample(f"test/{name}-{number}", "torch", "other", (), (), ())])
+        record.write()
+
+
+def test_processes_that_write_to_the_same_file_lose_no_sample(tmp_path: Path) -> None:
+    path = tmp_path / "graphs.parquet"
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=write_samples, args=(name, path)) for name in "abcd"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert len(read_table(path)) == 20
+    assert [file.name for file in tmp_path.iterdir()] == ["graphs.parquet"]

@@ -60,10 +60,14 @@ class Record(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class FirstCall:
-    """The capture function for the first call of a module, and the receiver of its samples."""
+    """The capture function for the first call of a module, and the receiver of its samples.
+
+    Calls for which `is_traced` is true belong to another tracer and are not captured.
+    """
 
     capture: Capture
     record: Record | None = None
+    is_traced: Callable[[tuple[Any, ...], dict[str, Any]], bool] = lambda _args, _kwargs: False
 
 
 class CapturingWrapper:
@@ -154,13 +158,13 @@ def _capturing_class(base: type[Any], first_call: FirstCall) -> type[Any]:
             return base(*args, **kwargs)
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            if self.samples:
+            if self.samples or first_call.is_traced(args, kwargs):
                 return super().__call__(*args, **kwargs)
             return _capture(self, plain_module(self).__call__, first_call, args, kwargs)
 
         @functools.wraps(inspect.getattr_static(base, "forward"))
         def forward(self, *args: Any, **kwargs: Any) -> Any:
-            if self.samples:
+            if self.samples or first_call.is_traced(args, kwargs):
                 return super().forward(*args, **kwargs)
             return _capture(self, plain_module(self).forward, first_call, args, kwargs)
 

@@ -6,6 +6,7 @@ import collections
 import copy
 import inspect
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,27 @@ def test_threads_capture_one_after_another() -> None:
     for module, wrapper, *results in zip(modules, wrapped, outputs, outputs[3:], strict=False):
         assert len(wrapper.samples) == 1
         assert all(torch.equal(result, module(X)) for result in results)
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        lambda module: torch.compile(module, backend="eager")(X),
+        lambda module: torch.export.export(module, (X,)).module()(X),
+        lambda module: torch.fx.symbolic_trace(module)(X),
+        lambda module: torch.jit.trace(module, X)(X),
+        lambda module: torch.func.vmap(module)(X),
+    ],
+    ids=["compile", "export", "symbolic_trace", "jit", "vmap"],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_trace_of_a_capturing_module_is_that_of_the_module(trace: Callable[[Any], Any]) -> None:
+    module = chain()
+    wrapped = extract(name="test/chain")(module)
+    assert torch.equal(trace(wrapped), trace(module))
+    assert wrapped.samples == []
+    wrapped(X)
+    assert len(wrapped.samples) == 1
 
 
 def test_two_decorators_of_one_module_do_not_meet() -> None:

@@ -31,8 +31,25 @@ def extract(
     `record` receives the samples of every module.
     """
     settings = CaptureSettings(name, task, dynamic, warm_up, provenance)
-    first_call = FirstCall(functools.partial(capture_module, settings), record)
+    first_call = FirstCall(functools.partial(capture_module, settings), record, is_traced)
     return make_decorator(torch.nn.Module, first_call)
+
+
+def is_traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a call is part of a trace or transform of torch, such as `torch.compile`.
+
+    >>> is_traced((torch.ones(2),), {})
+    False
+    """
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return True
+    for argument in (*args, *kwargs.values()):
+        if isinstance(argument, torch.fx.Proxy) or (
+            isinstance(argument, torch.Tensor)
+            and torch._C._functorch.is_functorch_wrapped_tensor(argument)  # pyright: ignore
+        ):
+            return True
+    return False
 
 
 class FunctionModule(torch.nn.Module):
