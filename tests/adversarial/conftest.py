@@ -27,7 +27,7 @@ SETTINGS = quick(
     ),
     alone_calls=1,
     memory_limit_bytes=2**30,
-    phase_timeouts_s=dict.fromkeys(("load", "baseline", "compile", "run", "oracle"), 60.0),
+    phase_timeouts_s=dict.fromkeys(("load", "baseline", "compile", "run", "oracle"), 600.0),
 )
 
 BUILT_IN = ("eager", "torchscript", "paddle-eager", "paddle-to-static", "paddle-inference")

@@ -35,7 +35,7 @@ from tests.benchmark.samples import LINEAR, quick
 
 LIMITED = quick(
     memory_limit_bytes=2**30,
-    phase_timeouts_s={"load": 60, "baseline": 60, "compile": 60, "run": 60},
+    phase_timeouts_s={"load": 600, "baseline": 600, "compile": 600, "run": 600},
 )
 
 

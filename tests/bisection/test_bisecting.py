@@ -43,7 +43,7 @@ BLOCK = Sample(
     ),
     (Ref(6),),
 )
-SETTINGS = default_settings(timeouts_s={"run": 5.0}, num_threads=1, memory_limit_bytes=2**31)
+SETTINGS = default_settings(timeouts_s={"run": 600.0}, num_threads=1, memory_limit_bytes=2**31)
 FUSED, GELU = f"{PLANTED}:linear_gelu_linear", f"{PLANTED}:gelu_by_tanh"
 
 

@@ -101,9 +101,7 @@ def test_a_worker_starts_without_the_working_directory(
 )
 def test_a_command_imports_nothing_from_the_working_directory(verb: str, folder: Path) -> None:
     command = [sys.executable, "-P", "-m", "graphnet_datasets", *VERBS[verb]]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=600
-    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert not (folder / "imported").exists()
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 import torch
@@ -75,8 +74,7 @@ def test_characters_and_calls_outside_of_the_language_are_refused(text: str) -> 
         define(text)
 
 
-def test_endless_computations_stop_soon() -> None:
-    begin = time.monotonic()
+def test_endless_computations_are_refused() -> None:
     bombs = [
         "def f(float(N) A) -> (O) { O(i) = " + "(" * 100_000 + " }",
         "def f(float(N) A) -> (O) { O(i) = " + "A(" * 50_000 + " }",
@@ -90,7 +88,6 @@ def test_endless_computations_stop_soon() -> None:
     definition = define("def f(float(N) A) -> (O) { O(i,j,k) = A(i) * A(j) * A(k) }")
     with pytest.raises(TensorComprehensionError, match="elements; at most"):
         definition.infer("f", (2_000_000,))
-    assert time.monotonic() - begin < 60
 
 
 def test_names_of_a_graph_are_made_harmless() -> None:

@@ -70,11 +70,9 @@ def make_inputs(sample: Sample, **options: Any) -> dict[str, Any]:
     return dispatch(sample, **options)
 
 
-def compare_with_original(folder: Path, timeout_s: float) -> str:
+def compare_with_original(folder: Path) -> str:
     command = [sys.executable, "-m", "tests.frameworks.paddle.original", str(folder)]
-    done = subprocess.run(
-        command, cwd=REPOSITORY, capture_output=True, text=True, timeout=timeout_s, check=False
-    )
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines, done.stderr[-2000:]
     return json.loads(lines[-1])["status"]
@@ -82,7 +80,7 @@ def compare_with_original(folder: Path, timeout_s: float) -> str:
 
 @pytest.mark.parametrize("name", FAST)
 def test_outputs_are_those_of_the_original(upstream_samples: Path, name: str) -> None:
-    assert compare_with_original(upstream_samples / "paddle_samples" / name, 120) == "equal"
+    assert compare_with_original(upstream_samples / "paddle_samples" / name) == "equal"
 
 
 @pytest.mark.slow
@@ -90,7 +88,7 @@ def test_outputs_are_those_of_the_original(upstream_samples: Path, name: str) ->
 def test_outputs_are_those_of_every_original_that_runs(upstream_samples: Path) -> None:
     root = upstream_samples / "paddle_samples"
     statuses = {
-        str(path.parent.relative_to(root)): compare_with_original(path.parent, 1200)
+        str(path.parent.relative_to(root)): compare_with_original(path.parent)
         for path in sorted(root.rglob("model.py"))
     }
     others = {name: status for name, status in statuses.items() if status != "equal"}

@@ -44,7 +44,7 @@ class Originals:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.close()
-        self.process.wait(timeout=60)
+        self.process.wait()
         self.process.stdout.close()
 
     def run(self, model: Path, inputs: Mapping[str, Any], seed: int) -> list[Any]:

@@ -684,9 +684,7 @@ print(sorted({"sympy", "torch._dynamo", "torch._inductor", "scipy", "datasets"} 
 
 
 def test_a_graph_that_rules_cover_runs_without_the_compiler_of_torch() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], capture_output=True, text=True, check=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
