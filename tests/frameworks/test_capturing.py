@@ -47,6 +47,9 @@ class Decorated(nn.Module):
         return self.linear(x)
 
 
+jit_trace: Any = torch.jit.trace
+
+
 def chain() -> nn.Sequential:
     return nn.Sequential(nn.Linear(3, 3), nn.ReLU())
 
@@ -133,7 +136,7 @@ def test_threads_capture_one_after_another() -> None:
         lambda module: torch.compile(module, backend="eager")(X),
         lambda module: torch.export.export(module, (X,)).module()(X),
         lambda module: torch.fx.symbolic_trace(module)(X),
-        lambda module: torch.jit.trace(module, X)(X),
+        lambda module: jit_trace(module, X, check_trace=False)(X),
         lambda module: torch.func.vmap(module)(X),
     ],
     ids=["compile", "export", "symbolic_trace", "jit", "vmap"],

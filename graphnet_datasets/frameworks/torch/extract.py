@@ -41,7 +41,7 @@ def is_traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     >>> is_traced((torch.ones(2),), {})
     False
     """
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # pyright: ignore
         return True
     for argument in (*args, *kwargs.values()):
         if isinstance(argument, torch.fx.Proxy) or (
