@@ -24,7 +24,7 @@ _fused_dropout: aten torch random flops=pointwise
 gaussian: literals=create.0.0.shape shape_taking paddle paddle_random paddle_args=ItT.f.f.i.d.p
 gaussian_inplace: paddle* paddle_random* paddle_args_=t.f.f.i
 gumbel_softmax: functional random paddle paddle_random
-multinomial: aten torch Tensor random flops=0 paddle paddle_random paddle_args=t.i.b
+multinomial: aten torch Tensor random flops=0 paddle paddle_random paddle_args=t.it.b
 native_dropout: aten torch random drop_rate=1 flops=pointwise kind=pointwise shares
 normal: aten* prims torch Tensor_ random* checked flops*=0 only_writes_
 normal_functional: aten random checked

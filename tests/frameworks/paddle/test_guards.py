@@ -108,7 +108,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "unbind": ((ones(2, 3), 0), (ones(), -1)),
     "triangular_solve": ((ones(2, 2), ones(2, 1), True, False, False),
                          (ones(2, 2), ones(9, 2), True, False, False)),
-    "multinomial": ((ones(5), 2, False), (-ones(5), 2, False)),
+    "multinomial": ((ones(5), whole(2), False), (-ones(5), 2, False)),
     "tensor_unfold": ((ones(3, 4), 1, 2, 1), (ones(3, 4), 1, 9, 1)),
     "set_value_with_tensor": ((ones(3, 4), ones(3, 1), [0], [1], [1], [1], [], []),
                               (ones(3, 4), ones(3, 1), [0], [1], [0], [1], [], [])),
