@@ -14,9 +14,14 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from graphnet_datasets import load_dataset, load_sample, speedup_score
+from graphnet_datasets.benchmark import Settings
 from graphnet_datasets.cli.app import app
+from graphnet_datasets.diagnosis.choosing import choose_subset
+from graphnet_datasets.diagnosis.diagnosing import diagnose
+from graphnet_datasets.diagnosis.page import write_diagnosis
 from graphnet_datasets.report import draw_graph, plot_coverage, plot_distributions
 from graphnet_datasets.report.style import save
+from graphnet_datasets.storage.table import write_table
 
 from ..browser import layout_defects, open_browser
 
@@ -158,6 +163,18 @@ def test_the_single_page_of_the_embedded_records(browser: Browser, tmp_path: Pat
     result = CliRunner().invoke(app, ["report", "graphnet", "--out", str(path)])
     assert result.exit_code == 0, result.output
     assert defects_of(browser, path, tmp_path) == []
+
+
+@pytest.mark.slow
+def test_the_page_of_a_diagnosis(browser: Browser, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    samples = [load_sample(name) for name in ("torch_geometric/MLP-train", SMALL)]
+    table = str(write_table(samples, tmp_path / "samples.parquet"))
+    subset = choose_subset("torchscript", 2, dataset=table)
+    settings = Settings(has_oracle=False, has_profile=False, num_threads=1)
+    diagnosis = diagnose("torchscript", subset, tmp_path / "out", dataset=table, settings=settings)
+    assert diagnosis.findings
+    assert defects_of(browser, write_diagnosis(diagnosis), tmp_path) == []
 
 
 @pytest.mark.slow
