@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 HIDDEN = "***"
 
 _END = r"\s`'\"<>"
-_WITH_PASSWORD = re.compile(rf"(?<=://)[^{_END}]*:[^{_END}]*(?=@)")
-"""Matches up to the last `@`, because pasted passwords may contain `/`, `#` or `@` unescaped."""
+_AFTER_SCHEME = re.compile(rf"(?<=://)[^{_END}]*")
 _WITH_USER = re.compile(rf"(?<=://)[^/?#{_END}]+(?=@)")
-_IN_QUERY = re.compile(
-    r"(?i)((?:[?&;#]|%3f|%26)[^=&;\s]*?"
-    r"(?:token|secret|passw(?:or)?d|pwd|signature|sig|credential|api-?_?key|access-?_?key|auth)"
-    rf"[^=&;{_END}]*=)[^&;{_END}]+"
+_NAME = re.compile(r"(?<![^=&;\s])[^=&;\s]*=")
+"""Matches the name of a query parameter and its `=`, and the rest of a URL before the name."""
+_VALUE = re.compile(rf"[^&;{_END}]+")
+_BEFORE_NAME = re.compile(r"(?i)[?#]|%3f|%26")
+_SECRET_NAME = re.compile(
+    r"(?i)token|secret|passw(?:or)?d|pwd|signature|sig|credential|api-?_?key|access-?_?key|auth"
 )
 _SECRET_OPTION = re.compile(r"(?i)secret|token|passw|pwd|key|credential|auth|sas|user")
 _MIN_SECRET_LENGTH = 4
@@ -33,9 +34,45 @@ def hide_credentials(text: str) -> str:
     """
     if "://" not in text and "=" not in text:
         return text
-    for pattern in (_WITH_PASSWORD, _WITH_USER):
-        text = pattern.sub(HIDDEN, text)
-    return _IN_QUERY.sub(rf"\1{HIDDEN}", text)
+    text = _WITH_USER.sub(HIDDEN, _without(text, _find_passwords(text)))
+    return _without(text, _find_query_secrets(text))
+
+
+def _without(text: str, places: Iterable[tuple[int, int]]) -> str:
+    parts, end = [], 0
+    for start, stop in places:
+        parts += [text[end:start], HIDDEN]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
+def _find_passwords(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of users and passwords, in linear time.
+
+    A place ends before the last `@`, because pasted passwords may contain `/`, `#` or `@`.
+    """
+    for match in _AFTER_SCHEME.finditer(text):
+        user, at, _ = match[0].rpartition("@")
+        if at and ":" in user:
+            yield match.start(), match.start() + len(user)
+
+
+def _find_query_secrets(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of secret values of query parameters, in linear time."""
+    end = 0
+    for match in _NAME.finditer(text):
+        if match.end() <= end:
+            continue
+        start = max(match.start(), end)
+        name = text[start : match.end() - 1]
+        if text[start - 1 : start] not in ("&", ";"):
+            before = _BEFORE_NAME.search(name)
+            name = name[before.end() :] if before else ""
+        if not _SECRET_NAME.search(re.split("[`'\"<>]", name)[-1]):
+            continue
+        if value := _VALUE.match(text, match.end()):
+            end = value.end()
+            yield value.span()
 
 
 def hide_parts(text: str, url: str) -> str:
@@ -46,10 +83,10 @@ def hide_parts(text: str, url: str) -> str:
     >>> hide_parts("no repository tiger", "github://me:tiger@main/x")
     'no repository ***'
     """
-    secrets = [match[0] for match in _WITH_PASSWORD.finditer(url)]
+    secrets = [url[start:stop] for start, stop in _find_passwords(url)]
     secrets += [match[0] for match in _WITH_USER.finditer(url)]
     secrets += [part for secret in secrets for part in secret.split(":")]
-    secrets += [match[0][len(match[1]) :] for match in _IN_QUERY.finditer(url)]
+    secrets += [url[start:stop] for start, stop in _find_query_secrets(url)]
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_LENGTH:
             text = text.replace(secret, HIDDEN)

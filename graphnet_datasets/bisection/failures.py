@@ -20,7 +20,7 @@ compiler in `phase`.
 WRAPPERS = frozenset({"BackendCompilerFailed", "InductorError", "LoweringException"})
 """Errors that only wrap another error, which the message names."""
 
-_INNER = re.compile(r"^\W*([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))\b", re.MULTILINE)
+_INNER = re.compile(r"^[^\w\n]*([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))\b", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _WORD = re.compile(r"[A-Za-z_]{3,}")
 LEAST_SHARED = 0.5

@@ -22,7 +22,8 @@ CLOCKS_AGREE_MS = 0.1
 _MAX_REASONS = 20
 _MAX_CHANGES = 100
 _PLACES = re.compile(
-    r"[^\s'\"(<]*/(?:site|dist)-packages/|" + re.escape(f"{Path(__file__).parents[3]}/")
+    r"(?<![^\s'\"(<])[^\s'\"(<]*/(?:site|dist)-packages/|"
+    + re.escape(f"{Path(__file__).parents[3]}/")
 )
 """The directories of packages and of this package."""
 

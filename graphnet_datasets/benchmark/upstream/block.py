@@ -24,7 +24,9 @@ _ARM_FAILED = re.compile(
 _GATE = "Environment fluctuation detected"
 """The message that upstream raises after timing if the times of an arm vary too much. It discards a
 run that was otherwise successful."""
-_ERROR = re.compile(r"(?P<type>[A-Za-z_][A-Za-z_.]*(?:Error|Exception)): ?(?P<message>.*)")
+_ERROR = re.compile(
+    r"(?<![A-Za-z_.])\.*(?P<type>[A-Za-z_][A-Za-z_.]*(?:Error|Exception)): ?(?P<message>.*)"
+)
 
 
 @dataclasses.dataclass(slots=True)
