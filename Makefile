@@ -157,7 +157,7 @@ starter: $(CATALOGS)/.ready
 
 # Runs each graph once for the statistics of what crosses; goes on where it was stopped.
 subgraphs: $(VENV)/.test
-	$(BIN)/python -m builder subgraphs --jobs $(WORKERS) --picture docs/images \
+	$(BIN)/python -m builder subgraphs --jobs $(WORKERS) --picture build \
 	    --docs docs/transforms.md
 
 catalog: $(CATALOGS)/.ready
@@ -166,7 +166,7 @@ catalog: $(CATALOGS)/.ready
 # BESIDE names a table, as `graphnet import` writes it, whose figures stand beside in docs.
 ship: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder ship --docs docs/dataset.md --write-holds \
-	    $(if $(BESIDE),--beside $(BESIDE) --picture docs/images/sizes.svg)
+	    $(if $(BESIDE),--beside $(BESIDE) --picture build/sizes.svg)
 
 # Goes on where it was stopped; with the whole dataset it takes days.
 records: $(VENV)/.test

@@ -6,14 +6,18 @@ import itertools
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 os.environ["TERM"] = "dumb"  # Typer prints its help without colours then.
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 import typer
 import typer.main
+from gallery import make_gallery
 from typer.cli import get_docs_for_click
 
 import graphnet_datasets
@@ -92,8 +96,9 @@ def change_links(_application: Any, page: str, source: list[str]) -> None:
 
 
 def write_pages(_application: Any, _config: Any) -> None:
-    """Write the reference, and copy the examples beside it."""
+    """Write the reference and the gallery, and copy the examples beside them."""
     shutil.rmtree(GENERATED, ignore_errors=True)
+    gallery = make_gallery(GENERATED / "gallery")
     names = ("graphnet_datasets", *(f"graphnet_datasets.{part}" for part in PARTS))
     pages = {f"api/{name}.md": _module_page(name) for name in names}
     pages["api/index.md"] = _index("Python", [f"{n.partition('.')[2] or n} <{n}>" for n in names])
@@ -103,6 +108,7 @@ def write_pages(_application: Any, _config: Any) -> None:
     )
     pages["columns.md"] = describe_tables()
     pages["operators.md"] = describe_operators()
+    pages["gallery.md"] = gallery
     examples = [*(path.stem for path in NOTEBOOKS), "bisection", "compiler_package"]
     pages["examples/index.md"] = _index("Examples", examples)
     pages |= {f"{name.removeprefix('generated/')}.md": "" for name in COPIES if "/" in name}

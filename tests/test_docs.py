@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -85,6 +86,43 @@ def test_the_glossary_lists_the_columns_of_verdicts() -> None:
     names = {name for term in terms for name in re.findall(r"`(\w+)`", term)}
     assert {"sole_op", "fusible", "typical"} <= names & set(CONFIGS)
     assert {"min_t", "null_t", "stale_t", "eager_t", "determinism_t"} <= names
+
+
+def test_the_gallery_draws_pictures_by_their_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    gallery = importlib.import_module("gallery")
+    titles = {"A graph", "A failing part of a graph"}
+    pictures = [picture for picture in gallery.PICTURES if picture.title in titles]
+    page = gallery.make_gallery(tmp_path / "gallery", pictures)
+    assert [path.name for path in sorted((tmp_path / "gallery").iterdir())] == [
+        "distilbert.svg", "minimal.svg",
+    ]  # fmt: skip
+    assert "$ graphnet show transformers/distilbert-base --svg distilbert.svg" in page
+    assert "![A graph](gallery/distilbert.svg)" in page
+
+
+def test_a_picture_that_is_not_written_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    gallery = importlib.import_module("gallery")
+    picture = gallery.Picture("None", "", lambda: None, ("missing.svg",))
+    with pytest.raises(RuntimeError, match=r"does not write `missing\.svg`"):
+        gallery.make_gallery(tmp_path / "gallery", [picture])
+
+
+def test_measurements_name_figures_and_commands() -> None:
+    for path in (ROOT / "docs" / "measurements").glob("*.json"):
+        data = json.loads(path.read_text())
+        assert path.stem == data["date"]
+        assert all(figure["values"] and figure["command"] for figure in data["figures"])
+        scripts = [
+            word for figure in data["figures"] for word in figure["command"].split()
+            if word.startswith("benchmarks/")
+        ]  # fmt: skip
+        assert [script for script in scripts if not (ROOT / script).exists()] == []
 
 
 def test_the_long_description_has_absolute_links() -> None:
