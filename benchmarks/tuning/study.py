@@ -1,6 +1,6 @@
 """The whole study of the tuners over a pool of records: every experiment, its figures, the page.
 
-    python benchmarks/tuning/study.py POOL --out build/study --docs docs/tuning.md
+    python benchmarks/tuning/study.py POOL --out build/study --docs docs/studies/tuning.md
     python benchmarks/tuning/study.py POOL --out build/study --only alt gptune --seeds 5
 
 Each experiment runs in a separate process. Its lines are stored in `OUT/lines` when it has ended,
