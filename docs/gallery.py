@@ -8,12 +8,13 @@ import inspect
 import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner
 
-from graphnet_datasets import load_dataset
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.report import plot_coverage, plot_distributions
+from graphnet_datasets.storage.selection import list_rows
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -59,21 +60,21 @@ class Picture:
 def draw_sizes() -> None:
     """Draw the sizes of all graphs, by task."""
     columns = {"num_ops": "operators", "num_params": "parameters", "flops": "operations"}
-    graphs = load_dataset("graphnet", "all", split="all").select_columns(["task", *columns])
-    tasks = dict(iter(graphs.to_pandas().groupby("task")))
-    quantities = {
-        label: {task: {"graphs": rows[name].dropna().tolist()} for task, rows in tasks.items()}
-        for name, label in columns.items()
-    }
+    rows = list_rows("graphnet", "all", ["task", *columns])
+    quantities: dict[str, Any] = {label: {} for label in columns.values()}
+    for row in rows:
+        for name, label in columns.items():
+            if row[name] is not None:
+                by_dataset = quantities[label].setdefault(row["task"], {"graphs": []})
+                by_dataset["graphs"].append(row[name])
     plot_distributions(quantities).savefig("sizes.svg")
 
 
 def draw_coverage() -> None:
     """Draw the share of all operators that typical parts cover."""
-    num_ops = sum(load_dataset("graphnet", "all", split="all")["num_ops"])
-    parts = load_dataset("graphnet", "typical", split="all")
-    rows = parts.select_columns(["num_ops", "num_occurrences"]).to_pandas()
-    covered = sorted(rows["num_ops"] * rows["num_occurrences"], reverse=True)
+    num_ops = sum(row["num_ops"] for row in list_rows("graphnet", "all", ["num_ops"]))
+    parts = list_rows("graphnet", "typical", ["num_ops", "num_occurrences"])
+    covered = sorted((row["num_ops"] * row["num_occurrences"] for row in parts), reverse=True)
     plot_coverage({"parts with their shapes": covered}, num_ops).savefig("coverage.svg")
 
 
