@@ -50,7 +50,7 @@ def examine(compiler: str, out: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Print the figures of each compiler."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("compilers", nargs="*", default=["inductor"], metavar="COMPILER")
     parser.add_argument("--out", type=Path, help="Keep the pages and records in this directory.")
     arguments = parser.parse_args()

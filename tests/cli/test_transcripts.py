@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
@@ -199,11 +200,21 @@ def test_the_doctor_says_how_it_went(
     assert lines["Worst"].startswith(f"test/one: {worst}; 1 operator of 1, torch.tanh -> {out}/")
     test = Path(lines["Worst"].partition(" -> ")[2])
     assert "graphnet_datasets" not in test.read_text()
-    # The records and the trials are stored, so that the same command runs nothing again.
-    words = ("--quiet", "doctor", f"{candidates}:{name}", "--dataset", dataset, "--count", "1")
-    result = call(*words, "--out", out, *QUICK, "--json", exit_code=exit_code)
-    answer = json.loads(result.stdout)
-    assert [finding["test"] for finding in answer["worst"]] == [str(test)]
+
+
+@pytest.mark.slow
+def test_the_doctor_continues_where_it_was_stopped(
+    candidates: Path, dataset: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "doctor"
+    doctor(f"{candidates}:doubles", dataset, out, 3)
+    records, trials = out / "runs" / "runs.parquet", next(out.glob("*/trials.jsonl"))
+    before = pq.read_table(records), trials.read_bytes()
+    words = ("--quiet", "doctor", f"{candidates}:doubles", "--dataset", dataset, "--count", "1")
+    answer = json.loads(call(*words, "--out", out, *QUICK, "--json", exit_code=3).stdout)
+    assert [finding["kind"] for finding in answer["worst"]] == ["wrong"]
+    assert pq.read_table(records).equals(before[0])  # nothing ran again
+    assert trials.read_bytes() == before[1]
 
 
 @pytest.mark.parametrize(
