@@ -59,7 +59,7 @@ def diagnose_compiler(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     measurement: MeasurementOptions,
 ) -> None:
-    """Examine a compiler in about five minutes, or print the state of this machine.
+    """Examine a compiler on a small subset, or print the state of this machine.
 
     A small subset that represents the dataset runs under the compiler as with `graphnet run`:
     graphs of all tasks, frequent parts, and known compiler bugs. The worst three samples are
