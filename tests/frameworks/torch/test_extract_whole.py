@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import itertools
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 from graphnet_datasets import extract, extract_export
 from graphnet_datasets.errors import CaptureError
+from graphnet_datasets.frameworks.torch.capture.refusals import refuse_outputs
 from graphnet_datasets.frameworks.torch.capture.replay import first_difference, keep_leaves
 
 
@@ -145,6 +147,13 @@ def test_a_capture_leaves_the_memory_of_outputs_resizable() -> None:
     wrapped = extract(name="test/module")(nn.Sequential(nn.ReLU(inplace=True)))
     assert wrapped(x).data_ptr() == x.data_ptr()
     assert x.resize_(100).shape == (100,)
+
+
+def test_attributes_of_objects_in_outputs_may_be_counters_and_sets() -> None:
+    box = Box([itertools.count(), {"names"}, iter("ab")])
+    refuse_outputs("test/module", {"box": box})
+    with pytest.raises(CaptureError, match="returns a `list_iterator`"):
+        refuse_outputs("test/module", {"box": iter([1])})
 
 
 class Calling(nn.Linear):

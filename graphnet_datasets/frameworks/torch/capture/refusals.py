@@ -28,7 +28,7 @@ def refuse_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) 
                 "only dense tensors. Pass a padded tensor (`x.to_padded_tensor(0.0)`) and a "
                 "mask of its valid elements."
             )
-        if _is_iterator(value):
+        if _is_iterator(path, value):
             raise CaptureError(
                 f"`{name}` takes a `{type(value).__name__}` (`{path}`), which can be read only "
                 "once, while a capture calls the module twice. Pass a list."
@@ -36,18 +36,26 @@ def refuse_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 
 def refuse_outputs(name: str, outputs: Any) -> None:
-    """Raise `CaptureError` if outputs contain an iterator or a set, which cannot be compared."""
+    """Raise `CaptureError` if outputs contain an iterator or a set of tensors.
+
+    Their elements cannot be compared.
+    """
     for path, value in walk(outputs, "outputs"):
-        if _is_iterator(value) or (isinstance(value, set | frozenset) and value):
+        is_set = isinstance(value, set | frozenset)
+        if _is_iterator(path, value) or (is_set and any(map(torch.is_tensor, value))):
             raise CaptureError(
                 f"`{name}` returns a `{type(value).__name__}` (`{path}`), whose elements cannot be "
                 "compared with those of the captured graphs. Return a list."
             )
 
 
-def _is_iterator(value: Any) -> bool:
-    """Return whether a value is an iterator of Python, whose position cannot be restored."""
-    return isinstance(value, Iterator) and not hasattr(value, "__dict__")
+def _is_iterator(path: str, value: Any) -> bool:
+    """Return whether a value in a container is an iterator of Python, which has one pass.
+
+    Attributes of objects, such as counters, are ignored.
+    """
+    is_attribute = "." in re.sub(r"\[[^]]*\]", "", path)
+    return isinstance(value, Iterator) and not hasattr(value, "__dict__") and not is_attribute
 
 
 def refuse_constant_size(name: str, argument: str, example: Any, traced: Any) -> None:
