@@ -30,7 +30,9 @@ SETTINGS = quick(
     phase_timeouts_s=dict.fromkeys(("load", "baseline", "compile", "run", "oracle"), 600.0),
 )
 
-BUILT_IN = ("eager", "torchscript", "paddle-eager", "paddle-to-static", "paddle-inference")
+BUILT_IN = (
+    "eager", "torchscript", "aot_eager", "paddle-eager", "paddle-to-static", "paddle-inference",
+)  # fmt: skip
 Trial = Callable[..., dict[str, Any]]
 
 

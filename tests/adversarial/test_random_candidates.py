@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graphnet_datasets.sample import Input, Op, Sample, Value
-from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.sample.arguments import ListArg, Ref
 from graphnet_datasets.scores import by_sample
 from tests.adversarial.conftest import Trial
 from tests.benchmark.samples import make_sample
@@ -85,6 +85,17 @@ def test_eager_itself_draws_the_same_stream(trial: Trial) -> None:
     (output,) = record["outputs"]
     assert (output["random_test"], output["p_value"]) == ("same stream", None)
     assert output["min_t"] == -math.inf
+
+
+def test_a_decomposition_without_dropout_is_found(trial: Trial) -> None:
+    """Torch decomposes the layers of an LSTM without the dropout between them."""
+    shapes = [(3, 2, 8), (2, 2, 8), (2, 2, 8), *[(32, 8), (32, 8), (32,), (32,)] * 2]
+    inputs = tuple(Input("input", Value("float32", shape)) for shape in shapes)
+    states, weights = ListArg((Ref(1), Ref(2))), ListArg(tuple(map(Ref, range(3, 11))))
+    lstm = Op("torch.lstm", (Ref(0), states, weights, True, 2, 0.5, True, False, False))
+    sample = make_sample("random_lstm", lstm, Op("operator.getitem", (Ref(11), 0)), inputs=inputs)
+    assert verdict(trial, "own_stream", sample)["min_t"] <= -3
+    assert verdict(trial, "aot_eager", sample)["min_t"] == math.inf
 
 
 def test_shapes_that_follow_a_draw_allow_no_verdict(trial: Trial) -> None:
