@@ -311,10 +311,11 @@ def _result_text(row: TimedSample) -> str:
 
 def _speedup_ticks(ruler: Axis, max_ticks: int) -> None:
     """Label an axis of log2 speedups with multiples of eager."""
+    from matplotlib.axis import XAxis
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
     low, high = sorted(ruler.get_view_interval())
-    if low < -6 and ruler.axis_name == "x":
+    if low < -6 and isinstance(ruler, XAxis):
         max_ticks = max_ticks * 2 // 3  # labels such as "0.0039x" are wide
     ticks = [tick for tick in map(math.log2, ROUND_SPEEDUPS) if low <= tick <= high]
     ticks = _apart(ticks, (high - low) / max_ticks)
