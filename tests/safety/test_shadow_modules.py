@@ -58,7 +58,6 @@ VERBS = {
     ],
     "check": ["check", "./samples/linear", "candidate.py"],
     "convert": ["convert", "./samples", "--to", "networkx"],
-    "calibrate": ["calibrate", "./samples", "--out", "calibrated.parquet"],
 }
 QUICK = ("run", "validate", "import", "tc compile")
 FILES = {
