@@ -56,9 +56,10 @@ def diagnose(
     """Run the samples of a subset under a compiler, and bisect the worst three.
 
     The records are in `out`/runs and the trials in a directory per bisected sample, so that the
-    same call continues where an earlier one ended. After `RUN_SHARE` of the time no further sample
-    is run. Wrong samples come before failed ones and those before slow ones; samples that fail in
-    different ways come first. `on_record` and `on_progress` are those of `run` and `bisect`.
+    same call continues where an earlier one ended. After `RUN_SHARE` of the time the run
+    stops at the next record. Wrong samples come before failed ones and those before slow ones;
+    samples that fail in different ways come first. `on_record` and `on_progress` are those of `run`
+    and `bisect`.
 
     Raises:
         CompilerError: The compiler is unknown, unavailable or wrongly configured.
