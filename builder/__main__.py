@@ -276,7 +276,7 @@ def _columns(options: argparse.Namespace) -> int:
     from .subgraphs import drop_parts, stale_parents
 
     entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
-    groups_of = {} if options.regroup else known_groups(options.out)
+    groups_of = None if options.regroup else known_groups(options.out)
     rows = list(standing(options.out, entries))
     if options.add is not None:
         there = {row.id for row in rows}

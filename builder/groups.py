@@ -6,18 +6,24 @@ another family, so splits by family alone would leak. Two graphs are linked here
 - they have the same family, or
 - they are the same model (`model_key`: the same source, and names that differ only in head, size
   or variant), or
+- they have the same published name, whatever the source and framework, or
 - the cosine of their operator histograms is at least `MIN_COSINE`, and at least `MIN_SHARED` of
   the distinct neighbourhoods of one graph occur in the other. A neighbourhood is an operator
-  together with the operators that produce its operands.
+  together with the operators that produce its operands, or
+- the cosine of their histograms of core operators (`canonical.core_operators`) is at least
+  `MIN_COSINE`, and their numbers of parameters differ by at most `MAX_PARAMS_RATIO`.
 
-Connected graphs form a group. Its name is the smallest family it had when it was first seen, and
-the name determines the split (`analysis.splits.split_of`). As a dataset grows, no graph moves: a
-graph keeps a known group, and a new graph joins the group of its links. A new graph that is linked
-to groups of different splits would leak, so it gets no group.
+`split_groups` extends a dataset: connected graphs form a group, named after the smallest family it
+had when it was first seen, and the name determines the split (`analysis.splits.split_of`). No graph
+moves: a graph keeps a known group, and a new graph joins the group of its links. A new graph that
+is linked to groups of different splits would leak, so it gets no group. `partition.choose_groups`
+chooses the groups of a first version, since such links connect half of a large dataset.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -29,17 +35,22 @@ import pyarrow.compute
 
 from graphnet_datasets.analysis.splits import split_of
 
+from .canonical import core_operators
+
 pc: Any = pyarrow.compute
 
 MIN_COSINE = 0.98
 MIN_SHARED = 0.7
 """Both are below the limits for a held-out graph and a training graph: 0.99 and 0.8."""
 
-COLUMNS = ("id", "family", "source", "model_name", "num_inputs", "ops")
+MAX_PARAMS_RATIO = 1.01
+
+COLUMNS = ("id", "family", "source", "model_name", "num_inputs", "num_params", "ops")
 """The columns of the `graphs` table that determine groups."""
 
 _BLOCK = 512
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_PUNCTUATION = re.compile(r"[^a-z0-9]")
 _CLASS = re.compile(
     r"(?:Pre)?(?:For[A-Z]|With[A-Z]|Model|Backbone|PreTrainedModel|LMHead|Text|Vision|Audio"
     r"|Encoder|Decoder|Head)"
@@ -57,7 +68,8 @@ def split_groups(
     >>> ops = [[{"target": name, "operands": [0]} for name in names] for names in
     ...     (["torch.relu"], ["torch.relu"], ["torch.sin", "torch.cos"])]
     >>> table = pa.table({"id": ["a", "b", "c"], "family": ["1", "2", "3"], "source": ["x"] * 3,
-    ...     "model_name": ["a", "b", "c"], "num_inputs": [1, 1, 1], "ops": ops})
+    ...     "model_name": ["a", "b", "c"], "num_inputs": [1] * 3, "num_params": [0] * 3,
+    ...     "ops": ops})
     >>> split_groups(table), split_groups(table, {"b": "2"})
     (['1', '1', '3'], ['2', '2', '3'])
     """
@@ -114,16 +126,72 @@ def near_links(
     graphs: pa.Table, min_cosine: float = MIN_COSINE, min_shared: float = MIN_SHARED
 ) -> list[npt.NDArray[np.int64]]:
     """Return the positions of the graphs linked to each graph."""
+    labels = model_labels(graphs)
+    near = similar_links(graphs, min_cosine, min_shared)
+    return [
+        np.union1d(
+            similar, np.setdiff1d(np.flatnonzero((labels[:, row, None] == labels).any(0)), row)
+        )
+        for row, similar in enumerate(near)
+    ]
+
+
+def model_labels(graphs: pa.Table) -> npt.NDArray[np.int64]:
+    """Return the family, model and published name of each graph as numbers, of shape (3, graphs).
+
+    Graphs with an equal number in a row are linked.
+    """
+    names = graphs["model_name"].to_pylist()
+    pairs = zip(graphs["source"].to_pylist(), names, strict=True)
+    return np.stack(
+        [
+            _numbers(graphs["family"].to_pylist()),
+            _numbers([model_key(source or "", name or "") for source, name in pairs]),
+            _numbers([_PUNCTUATION.sub("", (name or "").lower()) for name in names]),
+        ]
+    )
+
+
+def similar_links(
+    graphs: pa.Table, min_cosine: float = MIN_COSINE, min_shared: float = MIN_SHARED
+) -> list[npt.NDArray[np.int64]]:
+    """Return the positions of the graphs whose operators link them to each graph."""
+    num_params = np.array([number or 0 for number in graphs["num_params"].to_pylist()], np.float64)
+    logarithm = np.log(np.maximum(num_params, 1))
+    histogram = core_histograms(graphs["ops"])
     links: list[npt.NDArray[np.int64]] = []
-    same = [_numbers(graphs["family"].to_pylist()), _numbers(_model_keys(graphs))]
     for start, cosine, shared in similarities(graphs):
+        block = slice(start, start + len(cosine))
         is_near = (cosine >= min_cosine) & (shared >= min_shared)
-        for labels in same:
-            is_near |= labels[start : start + len(cosine), None] == labels[None]
+        is_as_large = np.abs(logarithm[block, None] - logarithm) <= math.log(MAX_PARAMS_RATIO)
+        is_near |= is_as_large & (histogram[block] @ histogram.T >= min_cosine)
         for row, near in enumerate(is_near):
             near[start + row] = False
             links.append(np.flatnonzero(near))
     return links
+
+
+def core_histograms(operators: pa.ChunkedArray) -> npt.NDArray[np.float64]:
+    """Return how often each graph has each core operator, as unit vectors of shape (graphs, n).
+
+    `operators` is a column of lists of structs with a `target`, and a `count` or none for one call:
+    `ops` or `op_histogram`.
+    """
+    lengths = pc.list_value_length(operators).to_numpy().astype(np.int64)
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    flat = pc.list_flatten(operators).combine_chunks()
+    names = flat.field("target").dictionary_encode()
+    has_counts = flat.type.get_field_index("count") >= 0
+    counts = flat.field("count").to_numpy() if has_counts else None
+    target = names.indices.to_numpy().astype(np.int64)
+    histogram = _counts(owner, target, len(lengths), counts)
+    core = [core_operators(target) for target in names.dictionary.to_pylist()]
+    number = {name: index for index, name in enumerate(sorted({*itertools.chain(*core)}))}
+    weights = np.zeros((histogram.shape[1], max(1, len(number))))
+    for row, operators_of_call in enumerate(core):
+        for operator in operators_of_call:
+            weights[row, number[operator]] += 1
+    return _unit(histogram @ weights)
 
 
 def similarities(
@@ -136,8 +204,7 @@ def similarities(
     """
     owner, target, neighbourhood = _operators(graphs)
     count = graphs.num_rows
-    histogram = _counts(owner, target, count)
-    histogram /= np.maximum(np.linalg.norm(histogram, axis=1, keepdims=True), 1)
+    histogram = _unit(_counts(owner, target, count))
     presence = np.zeros((count, int(neighbourhood.max(initial=0)) + 1), dtype=np.float32)
     presence[owner, neighbourhood] = 1
     sizes = np.maximum(presence.sum(axis=1), 1).astype(np.float64)
@@ -173,17 +240,15 @@ def model_key(source: str, model_name: str) -> str:
     return f"{source}:{stem}"
 
 
-def _model_keys(graphs: pa.Table) -> list[str]:
-    pairs = zip(graphs["source"].to_pylist(), graphs["model_name"].to_pylist(), strict=True)
-    return [
-        model_key(source or "", name or "") or f"\0{index}"  # an unknown name matches no other
-        for index, (source, name) in enumerate(pairs)
-    ]
-
-
 def _numbers(labels: Sequence[str]) -> npt.NDArray[np.int64]:
-    number = {label: index for index, label in enumerate(dict.fromkeys(labels))}
-    return np.array([number[label] for label in labels], dtype=np.int64)
+    """Number labels; an empty one is unknown, and has a number of its own."""
+    numbers: dict[str, int] = {}
+    keys = (label or f"\0{index}" for index, label in enumerate(labels))
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+
+
+def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
 
 
 def _operators(
@@ -228,9 +293,12 @@ def _mix(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def _counts(
-    owner: npt.NDArray[np.int64], label: npt.NDArray[np.int64], count: int
+    owner: npt.NDArray[np.int64],
+    label: npt.NDArray[np.int64],
+    count: int,
+    weights: npt.NDArray[np.int32] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Return how often each graph has each label, as an array of shape (graphs, labels)."""
-    num_labels = int(label.max(initial=0)) + 1
-    flat = np.bincount(owner * num_labels + label, minlength=count * num_labels)
+    num_labels = int(label.max(initial=-1)) + 1
+    flat = np.bincount(owner * num_labels + label, weights, minlength=count * num_labels)
     return flat.reshape(count, num_labels).astype(np.float64)

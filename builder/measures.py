@@ -26,6 +26,8 @@ from graphnet_datasets.schema.builds import SPLIT_STAGE
 from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
 from graphnet_datasets.storage.table import check_file
 
+from .groups import MAX_PARAMS_RATIO, MIN_COSINE, core_histograms
+
 pc: Any = pyarrow.compute
 
 LARGE = 512
@@ -43,7 +45,7 @@ nothing (logging of API usage, loading of decompositions)."""
 _COLUMNS = (
     "id", "task", "framework", "num_ops", "dtype", "mode", "is_dynamic", "tags", "is_truncated",
     "is_reimplementation", "num_params", "flops", "split_group", "family", "piece_index",
-    "op_histogram", "validation",
+    "op_histogram", "validation", "split",
     *SAID,
 )  # fmt: skip
 
@@ -61,13 +63,15 @@ class Counted:
     """The counted rows of a dataset, and the number of failed catalog entries.
 
     `num_failed` is None if unknown. `operators` contains the framework and name of all called
-    operators, including those of small graphs.
+    operators, including those of small graphs. `graphs` contains the columns of all graphs that
+    decide whether splits leak.
     """
 
     rows: pa.Table
     num_tried: int | None = None
     num_failed: int | None = None
     operators: frozenset[tuple[str, str]] = frozenset()
+    graphs: pa.Table | None = None
 
 
 def counted_rows(dataset: Path) -> Counted:
@@ -88,12 +92,13 @@ def counted_rows(dataset: Path) -> Counted:
     is_counted = ~is_small & ~is_cut & ~is_later.to_numpy(zero_copy_only=False)
     counted = table.filter(pa.array(is_counted))
     logs = {table.name: _log(dataset / table.name, table) for table in (FAILURES, DUPLICATES)}
+    whole = (_operators(table), table.select(["split", "num_params", "op_histogram"]))
     if not any(logs.values()):
-        return Counted(counted, operators=_operators(table))
+        return Counted(counted, None, None, *whole)
     failed = {row["catalog_line"] for row in logs[FAILURES.name] if row["stage"] != SPLIT_STAGE}
     tried = {row["catalog_line"] for rows in logs.values() for row in rows}
     tried |= set(table["catalog_line"].to_pylist())
-    return Counted(counted, len(tried - {None, ""}), len(failed), _operators(table))
+    return Counted(counted, len(tried - {None, ""}), len(failed), *whole)
 
 
 def _operators(table: pa.Table) -> frozenset[tuple[str, str]]:
@@ -139,6 +144,51 @@ def num_groups(counted: Counted, task: str | None = None) -> float | None:
     """Return the number of groups of nearly equal graphs, or None without groups."""
     groups = _of_task(counted, task)["split_group"]
     return pc.count_distinct(groups).as_py() if groups.null_count < len(groups) else None
+
+
+def share_leaking(counted: Counted, task: str | None = None) -> float | None:
+    """Return the share of held-out graphs whose near copy is a training graph.
+
+    A near copy has a cosine of histograms of core operators of at least `MIN_COSINE`, and as many
+    parameters up to 1 %. None if the table has no splits.
+    """
+    del task
+    graphs = counted.graphs
+    if graphs is None or graphs["split"].null_count:
+        return None
+    is_train = np.array(graphs["split"].to_pylist()) == "train"
+    operators = core_histograms(graphs["op_histogram"])
+    num_params = pc.fill_null(graphs["num_params"], 0).to_numpy().astype(float)
+    logarithm = np.log(np.maximum(num_params, 1))
+    is_leaking = [
+        (
+            (operators[is_train] @ operators[row] >= MIN_COSINE)
+            & (np.abs(logarithm[is_train] - logarithm[row]) <= np.log(MAX_PARAMS_RATIO))
+        ).any()
+        for row in np.flatnonzero(~is_train)
+    ]
+    return _share(is_leaking)
+
+
+def min_groups(counted: Counted, task: str | None = None) -> float | None:
+    """Return the number of groups in the smaller of the splits validation and test."""
+    rows = _of_task(counted, task)
+    groups = [
+        pc.count_distinct(rows.filter(pc.field("split") == split)["split_group"]).as_py()
+        for split in ("validation", "test")
+    ]
+    return min(groups) if rows["split"].null_count == 0 else None
+
+
+def share_of_largest_group(counted: Counted, task: str | None = None) -> float | None:
+    """Return the largest share of one group in the validation or the test split."""
+    rows = _of_task(counted, task)
+    shares = []
+    for split in ("validation", "test"):
+        counts = pc.value_counts(rows.filter(pc.field("split") == split)["split_group"])
+        sizes = counts.field("counts").to_numpy()
+        shares.append(sizes.max(initial=0) / max(1, sizes.sum()))
+    return float(max(shares)) if rows["split"].null_count == 0 else None
 
 
 def median_ops(counted: Counted, task: str | None = None) -> float:
@@ -255,7 +305,8 @@ MEASURES: Mapping[str, Callable[[Counted, str | None], float | None]] = {
     for function in (
         num_graphs, num_groups, median_ops, share_large, share_dynamic, share_half, share_train,
         share_batch_1, min_of_tasks, num_paddle, share_own, share_captured, share_said,
-        share_checked, share_torch_calls, share_paddle_calls,
+        share_checked, share_torch_calls, share_paddle_calls, share_leaking, min_groups,
+        share_of_largest_group,
     )
 }  # fmt: skip
 """Measures by name: functions of the counted rows and of a task (None for all tasks)."""

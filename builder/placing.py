@@ -33,6 +33,7 @@ from .capturing import Capture
 from .catalog import Entry
 from .groups import COLUMNS, split_groups
 from .keeping import Columns, read_checks, with_kept
+from .partition import choose_groups
 from .provenance import build_columns
 from .provenance import is_cut as entry_is_cut
 from .weights import read_weights, with_weights
@@ -145,19 +146,27 @@ def truncated_ids(directory: Path) -> set[str]:
 
 
 def place(
-    pending: Iterable[Pending], known_groups: Mapping[str, str], was_truncated: Collection[str] = ()
+    pending: Iterable[Pending],
+    known_groups: Mapping[str, str] | None,
+    was_truncated: Collection[str] = (),
 ) -> Placed:
     """Assign groups to rows, and leave out models that are linked to groups of two splits.
 
     Rows keep their `known_groups`. An exception is a whole graph whose id is in `was_truncated`:
-    the earlier row was a different graph, whose group may belong to other models.
+    the earlier row was a different graph, whose group may belong to other models. If `known_groups`
+    is None, all groups and splits are chosen anew.
     """
     rows = list(pending)
     if not rows:
         return Placed([], [])
-    renewed_ids = {row.id for row in rows if row.id in was_truncated and not row.is_truncated}
-    known_groups = {name: group for name, group in known_groups.items() if name not in renewed_ids}
-    groups = split_groups(pa.concat_tables(row.graph for row in rows), known_groups)
+    graphs = pa.concat_tables(row.graph for row in rows)
+    if known_groups is None:
+        tasks = pa.array([row.task for row in rows])
+        groups: Sequence[str | None] = choose_groups(graphs.append_column("task", tasks))
+    else:
+        renewed = {row.id for row in rows if row.id in was_truncated and not row.is_truncated}
+        known = {name: group for name, group in known_groups.items() if name not in renewed}
+        groups = split_groups(graphs, known)
     pairs = list(zip(rows, groups, strict=True))
     # Either all pieces of a model are in the dataset, in one split, or none of them.
     splits: dict[str, set[str | None]] = {}

@@ -24,7 +24,7 @@ def row(name: str, targets: str, **columns: Any) -> dict[str, Any]:
     """Return what groups see of a chain of operators, of a family and a model of its own."""
     ops = [{"target": each, "operands": [index]} for index, each in enumerate(targets.split())]
     base = {"id": name, "family": name, "source": "x", "model_name": "", "num_inputs": 1}
-    return {**base, "ops": ops, **columns}
+    return {**base, "num_params": 10 ** len(name), "ops": ops, **columns}
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:
@@ -60,8 +60,28 @@ def test_another_head_depth_or_family_is_the_same_group() -> None:
 
 
 def test_the_same_counts_in_another_order_are_another_group() -> None:
-    links = near_links(table(row("a", "p q r s t u"), row("b", "u t s r q p")))
-    assert [each.tolist() for each in links] == [[], []]
+    graphs = table(row("a", "p q r s t u"), row("b", "u t s r q p", num_params=99))
+    assert [links.tolist() for links in near_links(graphs)] == [[], []]
+
+
+def test_spellings_of_equally_large_graphs_are_linked() -> None:
+    linear, views = "torch.nn.functional.linear", "torch.Tensor.view torch.Tensor.to"
+    silu, swish = "torch.nn.functional.silu", "paddle._C_ops.swish"
+    torch_graph = row("a", f"{linear} {views} {silu} " * 3, num_params=1000)
+    paddle_graph = row("b", f"paddle._C_ops.matmul {swish} " * 3, num_params=1009)
+    larger = row("c", f"{linear} {silu} " * 3, num_params=1020)
+    links = near_links(table(torch_graph, paddle_graph, larger))
+    assert [near.tolist() for near in links] == [[1], [0], []]
+
+
+def test_a_published_name_is_one_group_in_all_sources() -> None:
+    names = ("resnet-50", "ResNet50", "resnet101")
+    rows = [
+        row(str(index), f"op{index}", model_name=name, source=f"s{index}", num_params=10**index)
+        for index, name in enumerate(names)
+    ]
+    groups = split_groups(table(*rows))
+    assert groups[0] == groups[1] != groups[2]
 
 
 def test_a_neighbourhood_is_an_operator_with_those_its_operands_come_from() -> None:

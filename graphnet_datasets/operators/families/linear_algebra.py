@@ -2,8 +2,7 @@
 
 ENTRIES = """
 cholesky: aten torch linalg Tensor checked paddle paddle_grad paddle_args=t.b
-cholesky_ex cond inv inv_ex pinv solve_ex solve_triangular tensorinv tensorsolve vecdot: linalg
-    checked
+cholesky_ex cond inv_ex pinv solve_ex solve_triangular tensorinv tensorsolve vecdot: linalg checked
 cholesky_inverse geqrf orgqr ormqr: aten torch Tensor
 cholesky_solve: aten torch Tensor paddle paddle_grad
 _cholesky_solve_helper linalg__powsum linalg_cholesky linalg_cond linalg_det linalg_diagonal
@@ -18,6 +17,7 @@ eig: linalg paddle paddle_grad
 eigh eigvalsh solve svdvals: linalg checked paddle paddle_grad
 eigvals lstsq: linalg paddle
 householder_product ldl_factor ldl_factor_ex lu_factor lu_factor_ex: linalg
+inv: linalg checked canonical=logic
 inverse: aten torch Tensor checked paddle paddle_grad paddle_args=t
 ldl_solve linalg_ldl_solve linalg_lu_solve: left_out=trusts_indices
 linalg_cholesky_ex: aten flops=cholesky
@@ -35,7 +35,7 @@ matrix_power: aten torch linalg Tensor checked limit=loops loops_by_number paddl
     paddle_args=t.i
 matrix_rank: linalg checked paddle
 matrix_rank_atol_rtol matrix_rank_tol slogdet_v2: paddle
-multi_dot: linalg checked limit=chain paddle paddle_grad
+multi_dot: linalg checked limit=chain paddle paddle_grad canonical=mm
 pca_lowrank svd_lowrank: torch public random limit=loops
 qr: aten torch linalg Tensor paddle paddle_grad
 slogdet: aten torch linalg Tensor checked paddle paddle_grad

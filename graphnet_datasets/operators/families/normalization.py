@@ -33,24 +33,27 @@ linalg_vector_norm: aten flops=2n kind=reduction vector_norm
 local_response_norm: functional checked
 matrix_norm: linalg checked vector_norm
 native_batch_norm: aten torch checked flops=8n statistics_norm statistics_flag@aten=5.training.false
+    canonical=batch_norm
 _native_batch_norm_legit: aten torch checked@aten,torch flops=8n
-    statistics_flag@aten=5.training.false
+    statistics_flag@aten=5.training.false canonical=batch_norm
 _native_batch_norm_legit_functional: aten checked@aten flops=8n
 _native_batch_norm_legit_no_training: aten torch checked@aten,torch flops=4n wide_statistics
-    statistics_norm
-native_group_norm: aten torch checked flops=8n stride_blind
-native_layer_norm: aten torch checked flops=8n sized proportional
+    statistics_norm canonical=batch_norm
+native_group_norm: aten torch checked flops=8n stride_blind canonical=group_norm
+native_layer_norm: aten torch checked flops=8n sized proportional canonical=layer_norm
 norm: aten torch linalg Tensor public VF_differs foreach checked flops=2n kind=reduction vector_norm
     paddle paddle_grad paddle_args=t.i.f.b paddle_flops=2n paddle_any_axis
 normalize: functional checked kind=reduction
 p_norm: kind=reduction vector_norm paddle paddle_grad paddle_args=t.f.i.f.b.b paddle_flops=2n
+    canonical=norm
 renorm: aten* torch Tensor* checked paddle* paddle_grad
 rms_norm: aten torch functional checked kind=reduction sized proportional torch_bias=2
     paddle_bias=99 paddle paddle_grad paddle_args=t.t.I.f paddle_flops=4n rule@torch=layer.rms_norm
+    canonical=pow+mean+add+rsqrt+mul+mul
 spectral_norm: paddle paddle_grad
 squared_l2_norm: paddle paddle_grad paddle_args=t
 sync_batch_norm: statistics_norm paddle_ paddle_args_=t.t.t.t.t.b.f.f.s.b.b paddle_flops=8n
-vector_norm: linalg checked kind=reduction vector_norm
+vector_norm: linalg checked kind=reduction vector_norm canonical=norm
 _weight_norm: aten torch checked@aten,torch
 _weight_norm_interface: aten torch checked@aten flops=gates3
 """

@@ -9,7 +9,7 @@ dim size: aten Tensor checked reads_some elementless
 _dim_arange promote_types result_type: aten torch
 dim_order element_size ndimension nelement: Tensor checked
 equal: aten torch Tensor checked flops=0 reads_all kind=pointwise equality paddle* paddle_args=t.t
-    paddle_flops=pointwise paddle_broadcasts
+    paddle_flops=pointwise paddle_broadcasts canonical=compare
 equal_all: paddle paddle_args=t.t
 get_device is_complex is_conj is_neg is_same_size is_signed: aten torch Tensor checked
 hash_tensor: aten torch Tensor

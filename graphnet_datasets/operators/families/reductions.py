@@ -37,7 +37,7 @@ nansum: aten torch Tensor checked flops=1n kind=reduction paddle paddle_grad pad
     paddle_any_axis
 prod: aten prims torch Tensor checked flops=1n folded kind=reduction paddle paddle_grad
     paddle_args=t.EItT.b.b paddle_flops=1n paddle_any_axis
-reduce_as: paddle paddle_grad paddle_args=t.t
+reduce_as: paddle paddle_grad paddle_args=t.t canonical=sum
 softmax: aten torch functional special sparse Tensor checked kind=reduction paddle* paddle_grad
     paddle_args=t.i paddle_flops=5n paddle_any_axis rule@functional=element.softmax
     rule@Tensor,torch=element.softmax_of_tensor

@@ -6,7 +6,7 @@ argmax: aten torch Tensor checked flops=1n kind=reduction order=arg_extreme elem
 argmin: aten torch Tensor checked flops=1n kind=reduction order=arg_extreme elementless paddle
     paddle_args=t.it.b.b.d paddle_flops=1n paddle_any_axis
 argsort: aten torch Tensor checked flops=sort order=argsort paddle paddle_grad paddle_args=t.i.b.b
-    paddle_any_axis rule@Tensor,torch=order.argsort
+    paddle_any_axis rule@Tensor,torch=order.argsort canonical=sort
 bincount: aten torch Tensor checked flops=0 data_sized dispatches shape_giving paddle
     paddle_args=t.n.it
 bucketize: aten torch checked flops=0
@@ -27,7 +27,7 @@ nanmedian: aten torch Tensor checked flops=1n stride_blind order=median paddle p
 searchsorted: aten torch checked flops=0 offsets=0.sorted_sequence paddle paddle_args=t.t.b.b
 sort: aten torch Tensor checked flops=sort order=sort rule@Tensor,torch=order.sort
 topk: aten torch Tensor checked flops=sort order=topk literals=constant.1.1.k paddle paddle_grad
-    paddle_args=t.it.i.b.b paddle_any_axis rule@Tensor,torch=order.topk
+    paddle_args=t.it.i.b.b paddle_any_axis rule@Tensor,torch=order.topk canonical=sort
 _unique: aten torch order=unique
 unique: torch Tensor public checked order=unique shape_giving paddle paddle_args=t.b.b.b.EI.d
 _unique2: aten torch flops=1n order=unique shape_giving

@@ -41,8 +41,8 @@ clone: aten prims torch Tensor foreach checked flops=0 folded kind=pointwise pas
     moving linear_in_weight box_columns keeps_shape in_order rule@Tensor,torch=copy.clone
 combinations: aten torch limit=grid
 concat: aten torch checked moving linear_in_weight box_columns paddle paddle_grad paddle_args=T.it
-    paddle_flops=0 rule@torch=copy.cat
-concatenate: aten torch checked moving box_columns
+    paddle_flops=0 rule@torch=copy.cat canonical=cat
+concatenate: aten torch checked moving box_columns canonical=cat
 _conj: aten torch Tensor checked@Tensor,aten,torch
 conj: aten prims torch Tensor checked shares paddle paddle_grad paddle_args=t paddle_flops=pointwise
 _conj_physical: aten torch Tensor
@@ -76,7 +76,7 @@ flatten: aten torch Tensor checked kind=view passes_on shares same_keys moving l
     box_columns in_order paddle* paddle_grad paddle_args=t.i.i paddle_flops=0 paddle_view
     paddle_any_axis rule@Tensor,torch=view.flatten
 flip: aten torch Tensor checked flops=0 moving linear_in_weight paddle paddle_grad paddle_args=t.I
-    paddle_flops=0
+    paddle_flops=0 canonical=flip
 float: Tensor builtins checked cast follows_strides kind=pointwise passes_on shares to_float
     linear_in_weight box_columns keeps_shape rule@Tensor=copy.into_float32 computed@Tensor
 float_power: aten* torch Tensor* checked
@@ -119,6 +119,7 @@ resolve_conj resolve_neg: aten torch Tensor checked shares
 reverse: moving paddle paddle_grad paddle_args=t.i paddle_flops=0
 roll: aten torch Tensor checked flops=0 literals=constant.1.1.shifts moving shape_taking
     linear_in_weight paddle paddle_grad paddle_args=t.ItT.EI paddle_flops=0 rule@torch=copy.roll
+    canonical=roll
 rot90: aten torch Tensor checked flops=0 linear_in_weight
 share_data: shares moving linear_in_weight box_columns in_order paddle_view
 short: Tensor checked cast follows_strides kind=pointwise shares moving
@@ -137,7 +138,7 @@ squeeze: aten* prims torch Tensor* checked aliases_ folded kind=view passes_on s
     moving linear_in_weight box_columns paddle* paddle_grad paddle_args=t.EItT paddle_flops=0
     paddle_view paddle_any_axis rule@Tensor,torch=view.squeeze
 stack: aten torch checked flops=0 moving linear_in_weight box_columns paddle paddle_grad
-    paddle_args=T.i paddle_flops=0 rule@torch=copy.stack
+    paddle_args=T.i paddle_flops=0 rule@torch=copy.stack canonical=cat
 strided_slice: kind=view shares moving shape_taking linear_in_weight paddle paddle_grad
     paddle_args=t.I.ItT.ItT.ItT paddle_flops=0 paddle_view
 swapaxes: aten* torch Tensor* checked kind=view shares moving linear_in_weight
@@ -157,7 +158,7 @@ transpose: aten* prims torch Tensor* checked aliases_ kind=view passes_on shares
     linear_in_weight paddle* paddle_grad paddle_args=t.EI paddle_flops=0 paddle_view
     rule@Tensor,torch=view.transpose
 tril triu: aten* torch Tensor* checked flops*=0 kind=pointwise moving paddle* paddle_grad
-    paddle_args=t.i paddle_flops=0 rule@Tensor,torch=mask.triangle
+    paddle_args=t.i paddle_flops=0 rule@Tensor,torch=mask.triangle canonical=where
 type: Tensor checked follows_strides kind=pointwise passes_on shares
 type_as: aten Tensor checked follows_strides kind=pointwise passes_on shares moving linear_in_weight
     box_columns keeps_shape in_order rule@Tensor=copy.like_other computed@Tensor

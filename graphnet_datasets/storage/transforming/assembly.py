@@ -1,10 +1,11 @@
 """Assembly of a transformed dataset: selection, files and order of rows.
 
-Equal parts of graphs are merged by their hash. A part that occurs in families of several splits is
-stored in the first of train, validation and test: training parts may occur in test graphs, but no
-part of the test split occurs in training. Its `splits` list all of them. If several methods find
-the same part, each method gets a row with its own number of occurrences; these rows share the
-sample and the split, and their families and splits are those of all methods.
+Equal parts of graphs are merged by their hash. A part whose structure occurs in several splits,
+whatever its sizes, is stored in the first of train, validation and test: training parts may occur
+in test graphs, but no part of the test split occurs in training. Its `split` is that split, and
+its `splits` list those of the graphs with exactly this part. If several methods find the same part,
+each method gets a row with its own number of occurrences; these rows share the sample and the
+split, and their families and splits are those of all methods.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ class _Row:
     splits: set[str] = dataclasses.field(default_factory=set)
     is_merged: bool = False
     method: str | None = None
+    structure: str = ""
+    """The structure hash of a part, which other sizes share."""
     origin: _Row | None = None
     """The row whose sample is used instead: that of the method with the best rank."""
 
-    def listed(self) -> tuple[str, int, dict[str, Any]]:
+    def listed(self, split: str) -> tuple[str, int, dict[str, Any]]:
         columns: dict[str, Any] = {"id": self.id}
         if self.is_merged:
+            columns["split"] = split
             columns["num_occurrences"] = self.count
             columns["num_families"] = len(self.families)
             columns["splits"] = [split for split in SPLITS if split in self.splits]
@@ -76,7 +80,7 @@ class Assembly:
     ) -> None:
         row.rank = (SPLITS.index(split), not sample_note["has_statistics"])
         row.is_merged = True
-        row.method = sample_note["method"]
+        row.method, row.structure = sample_note["method"], sample_note["structure_hash"]
         key = (config, sample_note["subgraph_hash"], str(row.method))
         merged = self._merged.get(key)
         if merged is None:
@@ -103,10 +107,14 @@ class Assembly:
         for config, rows in sorted(self._rows.items()):
             _make_ids_unique(rows)
             rows.sort(key=lambda row: (row.num_ops, row.id))
+            splits: dict[str, set[str]] = {}
+            for row in rows:
+                splits.setdefault(row.structure or row.id, set()).update(row.splits)
+            first = {name: min(among, key=SPLITS.index) for name, among in splits.items()}
             for split in SPLITS:
-                chosen = [row for row in rows if min(row.splits, key=SPLITS.index) == split]
+                chosen = [row for row in rows if first[row.structure or row.id] == split]
                 if chosen:
-                    listed = [row.listed() for row in chosen]
+                    listed = [row.listed(split) for row in chosen]
                     folder = str(out.absolute() / config)
                     plans.append({"folder": folder, "split": split, "rows": listed})
         return plans

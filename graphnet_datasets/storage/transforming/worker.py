@@ -133,4 +133,5 @@ def _describe(
         part_columns = {"subgraph_hash": subgraph_hash(sample), "has_statistics": has_statistics}
         row |= part_columns | {"method": method}
         note |= {"count": sample.provenance.num_occurrences or 1, "method": method, **part_columns}
+        note["structure_hash"] = row["structure_hash"]
     return note, row
