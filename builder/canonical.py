@@ -34,4 +34,4 @@ def core_operators(target: str) -> tuple[str, ...]:
     core = _CORE.get(name)
     if core is None:
         return () if entry.family in _FREE_FAMILIES else (name,)
-    return tuple(core.split("+")) if core else ()
+    return () if core == "0" else tuple(core.split("+"))

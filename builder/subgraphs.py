@@ -82,10 +82,10 @@ def stale_parents(dataset: Path) -> set[str]:
     parts such as strides.
     """
     parts: dict[str, list[dict[str, Any]]] = {}
-    columns = ["parent_id", "parent_ops", "subgraph_hash"]
+    columns = ["parent_id", "parent_ops", "subgraph_hash", "splits"]
     for path in _tables(dataset, NAMES):
         for row in read_table(path, columns).to_pylist():
-            parts.setdefault(row["parent_id"], []).append(row | {"split": _split_of(path)})
+            parts.setdefault(row["parent_id"], []).append(row)
     stale = set(parts)
     for path in _tables(dataset, PARENTS):
         names = [
@@ -262,14 +262,11 @@ def _split_of(path: Path) -> str:
 
 
 def _gives(parent: Sample, split: str, parts: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether cutting a graph of a split again yields all these rows.
-
-    They may be in an earlier split, in which another graph has a part of the same structure.
-    """
+    """Return whether cutting a graph of a split again yields all these rows."""
     try:
         cutter = Cutter(parent)
         return all(
-            SPLITS.index(part["split"]) <= SPLITS.index(split)
+            split in part["splits"]
             and subgraph_hash(cutter.cut(part["parent_ops"]).sample) == part["subgraph_hash"]
             for part in parts
         )

@@ -139,7 +139,7 @@ class Diagnosis:
 
     @property
     def has_failures(self) -> bool:
-        """Whether a run is wrong or failed, or a known bug has another verdict than expected."""
+        """True if a run is wrong or failed, or a known bug has an unexpected verdict."""
         expected = {item.sample_id for item in self.expectations}
         return not all(item.is_met for item in self.expectations) or any(
             outcome in (Outcome.WRONG, Outcome.FAILED)

@@ -81,7 +81,7 @@ FACTS: Mapping[str, str] = {
     "kind": "Its class in a compiler that fuses operators.",
     "matmul": "A matrix product, in the tags of a sample.",
     "passes_on": "Passes a product on to a softmax, and a softmax on to a product.",
-    "canonical": "The core operators that a call consists of (`builder/canonical.py`), with `+`.",
+    "canonical": "The core operators of a call (`builder/canonical.py`), joined by `+`, or `0`.",
     "dispatches": "Dispatches tokens to experts after a `topk`.",
     "vector_norm": "The norm of a vector, which is not a normalization.",
     "order": "The reader in `analysis/orders.py`: some orders of the results are unspecified.",

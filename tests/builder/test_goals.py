@@ -66,11 +66,27 @@ def test_small_and_truncated_graphs_and_later_pieces_count_nowhere(tmp_path: Pat
         "num_graphs": 3, "num_groups": 2, "median_ops": 100, "share_large": 1 / 3,
         "share_dynamic": 1 / 3, "share_half": 1 / 3, "share_train": 1 / 3, "share_batch_1": 1.0,
         "min_of_tasks": 0, "num_paddle": 0, "share_own": 0.0, "share_captured": None,
-        "share_said": 1.0, "share_checked": 0.0, "share_paddle_calls": 0.0,
+        "share_said": 1.0, "share_checked": 0.0, "share_paddle_calls": 0.0, "share_leaking": None,
+        "min_groups": None, "share_of_largest_group": None,
     }  # fmt: skip
     found = {name: measured(counted, name) for name in MEASURES if name != "share_torch_calls"}
     assert found == pytest.approx(expected)
     assert measured(counted, "num_graphs", "nlp") == 0
+
+
+def test_a_near_copy_among_the_training_graphs_is_a_leak(tmp_path: Path) -> None:
+    linear = [{"target": "torch.nn.functional.linear", "count": 3}]
+    matmul = [{"target": "paddle._C_ops.matmul", "count": 3}]
+    rows = [
+        row("a", 1, split="train", num_params=1000, op_histogram=linear),
+        row("b", 1, split="test", num_params=1005, op_histogram=matmul),
+        row("c", 1, split="test", num_params=1020, op_histogram=matmul),
+        row("d", 1, split="validation", num_params=1000, op_histogram=matmul[:0]),
+    ]
+    counted = counted_rows(dataset(tmp_path, rows))
+    assert measured(counted, "share_leaking") == pytest.approx(1 / 3)
+    assert measured(counted, "min_groups") == 1
+    assert measured(counted, "share_of_largest_group") == 1.0
 
 
 def test_captured_entries_are_those_that_did_not_fail(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ put: aten* torch Tensor* any_index canonical=scatter
 put_along_axis: paddle_index=1.indices/table:0.arr/axis:3.axis paddle* paddle_grad
     paddle_args=t.t.t.i.s.b paddle_flops=0 canonical=scatter
 repeat_interleave: aten torch Tensor checked flops=0 literals=constant.1.1.repeats.output_size
-    moving shape_giving paddle paddle_grad paddle_args=t.i.i.i paddle_flops=0 canonical
+    moving shape_giving paddle paddle_grad paddle_args=t.i.i.i paddle_flops=0 canonical=0
 repeat_interleave_with_tensor_index: paddle paddle_grad paddle_flops=0
 scatter: aten* torch Tensor* checked flops*=0 writes_part_
     torch_index=2.index/table:0.input/axis:1.dim paddle_index=1.index/table:0.x paddle* paddle_grad

@@ -23,7 +23,7 @@ affine_channel: paddle* paddle_grad
 angle: aten torch Tensor checked paddle paddle_grad paddle_args=t paddle_flops=pointwise
 arccos arccosh arcsin arcsinh arctan arctanh fix: aten* torch* Tensor* checked
 assign: kind=pointwise shares moving linear_in_weight box_columns in_order paddle* paddle_grad
-    paddle_args=t paddle_flops=0 canonical
+    paddle_args=t paddle_flops=0 canonical=0
 assign_out: paddle_
 atan2: aten* prims torch Tensor* math checked kind=pointwise paddle paddle_grad paddle_args=t.t
     paddle_flops=pointwise paddle_broadcasts

@@ -2,7 +2,7 @@
 
 ENTRIES = """
 alpha_dropout: aten* torch* functional random* inplace_flag=3 drop_rate=1 kind=pointwise shares
-    training_flag@functional,torch=2 canonical
+    training_flag@functional,torch=2 canonical=0
 bernoulli: aten* torch Tensor* random* checked flops*=0 only_writes_ paddle paddle_random
     paddle_args=t
 binomial poisson: aten torch random paddle paddle_random
@@ -11,22 +11,22 @@ class_center_sample dirichlet fused_dropout_add shuffle_batch standard_gamma top
     truncated_gaussian_random: paddle paddle_random
 dropout: aten* torch* functional random* checked inplace_flag=3 drop_rate=1 flops=0 kind=pointwise
     passes_on shares paddle* paddle_grad paddle_random* paddle_args=t.n.fit.b.s.i.b paddle_flops=0
-    training_flag@functional,torch=2 rule@functional=element.dropout canonical
+    training_flag@functional,torch=2 rule@functional=element.dropout canonical=0
 dropout1d dropout3d: functional random checked inplace_flag=3 drop_rate=1 kind=pointwise shares
-    training_flag@functional=2 canonical
+    training_flag@functional=2 canonical=0
 dropout2d: functional random checked inplace_flag=3 drop_rate=1 kind=pointwise shares
-    training_flag@functional=2 rule@functional=element.dropout_of_channels canonical
+    training_flag@functional=2 rule@functional=element.dropout_of_channels canonical=0
 exponential: aten* Tensor_ random* flops_=0 only_writes_ paddle_ paddle_random*
 feature_alpha_dropout: aten* torch* functional random* inplace_flag=3 drop_rate=1 shares
-    training_flag@functional,torch=2 canonical
+    training_flag@functional,torch=2 canonical=0
 feature_dropout: aten* torch* random* drop_rate=1 kind=pointwise shares training_flag@torch=2
-    canonical
+    canonical=0
 _fused_dropout: aten torch random flops=pointwise
 gaussian: literals=create.0.0.shape shape_taking paddle paddle_random paddle_args=ItT.f.f.i.d.p
 gaussian_inplace: paddle* paddle_random* paddle_args_=t.f.f.i
 gumbel_softmax: functional random paddle paddle_random
 multinomial: aten torch Tensor random flops=0 paddle paddle_random paddle_args=t.it.b
-native_dropout: aten torch random drop_rate=1 flops=pointwise kind=pointwise shares canonical
+native_dropout: aten torch random drop_rate=1 flops=pointwise kind=pointwise shares canonical=0
 normal: aten* prims torch Tensor_ random* checked flops*=0 only_writes_
 normal_functional: aten random checked
 _philox_normal: random_

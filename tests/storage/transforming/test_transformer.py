@@ -126,7 +126,7 @@ def test_parts_of_two_methods_are_distinguished_and_do_not_leak(tmp_path: Path) 
         jobs=1,
     )
     reasons = [each.reason for outcome in report.outcomes for each in outcome.refused]
-    assert reasons == ["it has more operators than the method `inductor` is asked for"]
+    assert reasons == ["it has more operators than the limit of the method `inductor`"]
     assert not report.refused, "the other method made something of it"
     ((split, found),) = rows_of(tmp_path / "mine", "fusible").items()
     assert split == "train"
