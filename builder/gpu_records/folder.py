@@ -24,13 +24,14 @@ from graphnet_datasets.atomic import (
 )
 from graphnet_datasets.benchmark import read_runs, write_runs
 from graphnet_datasets.benchmark.records.records import TABLE_NAME, sample_digest
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.storage.table import read_table
 from graphnet_datasets.terminal import counted
 
 from ..capturing import BUILDER
-from ..gpu_cache.filled import SAMPLES_NAME, read_samples
+from ..gpu_cache.filled import SAMPLES_NAME
 from .queue import FILES, GRAPHS_FILE, HALF_FILE, PARTS_FILE
 from .script import CACHES, PLAN, WHEELS, Arm
 
@@ -328,16 +329,14 @@ def pack_caches(
 
 def _entries(caches: Path) -> dict[str, dict[str, Path]]:
     """Return the files of each sample of a directory, by their places in it."""
-    try:
-        text = (caches / SAMPLES_NAME).read_text()
-    except OSError as error:
+    if not (caches / SAMPLES_NAME).is_file():
         raise GraphNetError(
             f"`{caches}` has no `{SAMPLES_NAME}`. Choose a directory that "
             "`python -m builder gpu-cache` wrote."
-        ) from error
+        )
     return {
         record["id"]: {place: caches / place for place in record["entries"]}
-        for record in read_samples(text)
+        for record in read_journal(caches / SAMPLES_NAME)
         if record.get("entries")
     }
 

@@ -201,7 +201,7 @@ def test_a_folder_above_the_limit_is_refused_and_leaves_nothing(
     queue: Path, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_FOLDER_BYTES", 1000)
-    with pytest.raises(GraphNetError, match=r"at most 1000 travel.*fewer rows"):
+    with pytest.raises(GraphNetError, match=r"at most 1000 can be copied.*fewer rows"):
         list(pack(queue, tmp_path / "folder", wheels))
     assert not (tmp_path / "folder").exists()
 

@@ -214,7 +214,7 @@ def test_records_that_cannot_be_saved_are_reported_and_kept(
     full.out = tmp_path / "missing" / "folder"
     (tmp_path / "missing").write_text("a file where a folder should be")
     full.save()
-    assert "are not in" in capsys.readouterr().err
+    assert "could not be written to" in capsys.readouterr().err
     assert read_runs(tmp_path / "work" / RUNS).num_rows == 1
 
 

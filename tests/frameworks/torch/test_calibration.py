@@ -331,5 +331,5 @@ def test_a_gpu_without_free_memory_is_reported() -> None:
     large = weight((2**10, 2**20), 0.0, 1.0)
     sample = build([weight((4, 2**10), 0.0, 1.0, role="input"), large],
                    [Op("torch.matmul", (Ref(0), Ref(1)))])  # fmt: skip
-    with pytest.raises(MemoryLimitError, match=r"takes 4\.295 GB while it is made"):
+    with pytest.raises(MemoryLimitError, match=r"takes 4\.295 GB while it is generated"):
         calibrate(sample, device="cuda", memory_limit_bytes=2**30)
