@@ -50,7 +50,9 @@ def test_sums_of_sizes_are_additions() -> None:
 @pytest.mark.parametrize(("of_data", "dynamic"), [(True, False), (False, True)])
 def test_a_number_that_a_call_decides_is_refused(of_data: bool, dynamic: bool) -> None:
     inputs = {"x": torch.tensor([1.0, -2.0, 3.0])}
-    with pytest.raises(CompilerError, match=r"returns the number `[us]\w*`.*`x` return only tensors"):
+    with pytest.raises(
+        CompilerError, match=r"returns the number `[us]\w*`.*`x` return only tensors"
+    ):
         export_flat("x", Counted(of_data), inputs, dynamic=dynamic)
 
 
