@@ -17,8 +17,8 @@ _SCOPES = ("torch._functorch.", "torch.amp.")
 def core_operators(target: str) -> tuple[str, ...]:
     """Return the core operators that a call of an operator consists of.
 
-    Views, casts, constants, dropout and markers of scopes have none. An operator without an entry,
-    such as a custom operator, is its own core operator.
+    Views, casts, constants, dropout and markers of scopes have no core operators. An operator
+    without an entry, such as a custom operator, is its own core operator.
 
     >>> core_operators("torch.nn.functional.linear"), core_operators("paddle._C_ops.matmul")
     (('mm',), ('mm',))

@@ -165,8 +165,8 @@ def place(
         groups: Sequence[str | None] = choose_groups(graphs.append_column("task", tasks))
     else:
         renewed = {row.id for row in rows if row.id in was_truncated and not row.is_truncated}
-        known = {name: group for name, group in known_groups.items() if name not in renewed}
-        groups = split_groups(graphs, known)
+        kept_groups = {name: group for name, group in known_groups.items() if name not in renewed}
+        groups = split_groups(graphs, kept_groups)
     pairs = list(zip(rows, groups, strict=True))
     # Either all pieces of a model are in the dataset, in one split, or none of them.
     splits: dict[str, set[str | None]] = {}

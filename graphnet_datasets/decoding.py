@@ -148,7 +148,7 @@ def read_json_lines(path: str | os.PathLike[str]) -> list[Any]:
 
 
 def read_journal(path: str | os.PathLike[str], *, is_strict: bool = False) -> list[Any]:
-    """Return the values of a file that grows by `atomic.append_json`; a missing file has none.
+    """Return the values of a file that grows by `atomic.append_json`; [] if it is missing.
 
     An incomplete last line, which a killed process left, is ignored. So are other lines that are
     not JSON, unless `is_strict`.

@@ -25,7 +25,7 @@ FOLDERS = (
     PACKAGE / "frameworks" / "paddle", PACKAGE / "tensor_comprehensions",
 )  # fmt: skip
 """Folders that paths on a page may be relative to."""
-EXAMPLES = {"path/to/file.py"}
+EXAMPLES = {"path/to/file.py", "doctor/ids.txt"}
 
 NAME = re.compile(r"\bgraphnet_datasets(?:\.[A-Za-z_]\w*)+")
 FILE = re.compile(r"(?<![\w./:-])\w+(?:/[\w.-]+)+\.(?:py|md|txt|json|cfg)\b")

@@ -50,7 +50,7 @@ def is_known_bug(sample_id: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A wrong, failed or slow sample, with its bisection or the reason why there is none."""
+    """A wrong, failed or slow sample, with its bisection or the reason for the lack of it."""
 
     sample_id: str
     outcome: Outcome
@@ -66,7 +66,7 @@ class Finding:
 
     @property
     def minimal_case(self) -> str:
-        """The operators of the minimal part, or the reason why there is none."""
+        """The operators of the minimal part, or the reason why it is missing."""
         if self.bisection is None:
             reason = " ".join(self.reason.split())
             short = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"

@@ -35,7 +35,7 @@ FOLDER = "kernels"
 
 @dataclasses.dataclass(frozen=True)
 class GraphKernels:
-    """Outcome for one graph: the number of kernels, or the reason why there are none."""
+    """Outcome for one graph: the number of kernels, or the reason why kernels are missing."""
 
     id: str
     num_kernels: int = 0
