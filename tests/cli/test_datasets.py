@@ -92,7 +92,7 @@ def test_list_refuses_filters_of_other_tables() -> None:
     result = call("list", "cv", "--found-by", "rules", exit_code=1)
     assert result.stderr.endswith("list a config of `sole_op`, `fusible` or `typical`.\n")
     result = call("list", "tuning_tasks", "--kind", "graph", exit_code=1)
-    assert result.stderr.startswith("Error: `--kind graph` compares `kind`, which ")
+    assert result.stderr.startswith("Error: `--kind graph` filters by `kind`, which ")
 
 
 @pytest.mark.parametrize(

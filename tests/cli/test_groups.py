@@ -79,5 +79,5 @@ def test_references_are_of_eager_by_default(tmp_path: Path) -> None:
         given.options()
     kept = run_options.ComparisonOptions(reference=tmp_path)
     assert kept.is_control and kept.place(None) == tmp_path
-    with pytest.raises(RunError, match="Leave `--out` out"):
+    with pytest.raises(RunError, match="Remove `--out`"):
         kept.place(tmp_path)
