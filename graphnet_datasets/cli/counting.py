@@ -37,15 +37,23 @@ class Report(Protocol):
     """The outcome of a command that writes a dataset from many items."""
 
     @property
-    def out(self) -> Path | None: ...
+    def out(self) -> Path | None:
+        """The directory of the dataset; None if nothing was written."""
+        ...
 
     @property
-    def report_path(self) -> Path: ...
+    def report_path(self) -> Path:
+        """The file that accounts for each item."""
+        ...
 
     @property
-    def num_resumed(self) -> int: ...
+    def num_resumed(self) -> int:
+        """The number of items that an earlier call finished."""
+        ...
 
-    def summary(self) -> str: ...
+    def summary(self) -> str:
+        """Return a summary in a few lines for a terminal."""
+        ...
 
 
 def show_report(
