@@ -24,6 +24,7 @@ from ....inputs import default_statistics
 from ....sample import Provenance, Sample
 from ....sample.vocabulary import Role, Task
 from ..operators.effects import draws_random_numbers
+from ..operators.table import find_entry
 from .convert import Binding, Conversion, Naming, convert, record, scalar_input
 from .fake_weights import FakeWeights, fake_weights, has_weights, unchecked
 from .initialisers import weight_statistics
@@ -351,7 +352,8 @@ class _Backend:
             return traced.graph(*arguments)
         self._note_foreign(traced, arguments)
         conversion = traced.conversion
-        if self.fakes is None and any(map(draws_random_numbers, conversion.sample.ops)):
+        table_ops = (op for op in conversion.sample.ops if find_entry(op.target) is not None)
+        if self.fakes is None and any(map(draws_random_numbers, table_ops)):
             self._note_generator()
         if traced.was_called:
             conversion = self._rebound(traced, arguments)
