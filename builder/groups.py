@@ -122,18 +122,16 @@ def _join(
         waiting |= {int(neighbour) for neighbour in links[index] if not is_done[neighbour]}
 
 
-def near_links(
-    graphs: pa.Table, min_cosine: float = MIN_COSINE, min_shared: float = MIN_SHARED
-) -> list[npt.NDArray[np.int64]]:
+def near_links(graphs: pa.Table) -> list[npt.NDArray[np.int64]]:
     """Return the positions of the graphs linked to each graph."""
     labels = model_labels(graphs)
-    near = similar_links(graphs, min_cosine, min_shared)
-    return [
-        np.union1d(
-            similar, np.setdiff1d(np.flatnonzero((labels[:, row, None] == labels).any(0)), row)
-        )
-        for row, similar in enumerate(near)
-    ]
+    links: list[npt.NDArray[np.int64]] = []
+    for row, similar in enumerate(similar_links(graphs)):
+        is_linked = (labels[:, row, None] == labels).any(axis=0)
+        is_linked[similar] = True
+        is_linked[row] = False
+        links.append(np.flatnonzero(is_linked))
+    return links
 
 
 def model_labels(graphs: pa.Table) -> npt.NDArray[np.int64]:
@@ -152,23 +150,31 @@ def model_labels(graphs: pa.Table) -> npt.NDArray[np.int64]:
     )
 
 
-def similar_links(
-    graphs: pa.Table, min_cosine: float = MIN_COSINE, min_shared: float = MIN_SHARED
-) -> list[npt.NDArray[np.int64]]:
+def similar_links(graphs: pa.Table) -> list[npt.NDArray[np.int64]]:
     """Return the positions of the graphs whose operators link them to each graph."""
-    num_params = np.array([number or 0 for number in graphs["num_params"].to_pylist()], np.float64)
-    logarithm = np.log(np.maximum(num_params, 1))
+    num_params = graphs["num_params"]
     histogram = core_histograms(graphs["ops"])
     links: list[npt.NDArray[np.int64]] = []
     for start, cosine, shared in similarities(graphs):
-        block = slice(start, start + len(cosine))
-        is_near = (cosine >= min_cosine) & (shared >= min_shared)
-        is_as_large = np.abs(logarithm[block, None] - logarithm) <= math.log(MAX_PARAMS_RATIO)
-        is_near |= is_as_large & (histogram[block] @ histogram.T >= min_cosine)
+        is_near = (cosine >= MIN_COSINE) & (shared >= MIN_SHARED)
+        is_near |= near_copies(histogram, num_params, np.arange(start, start + len(cosine)))
         for row, near in enumerate(is_near):
             near[start + row] = False
             links.append(np.flatnonzero(near))
     return links
+
+
+def near_copies(
+    histogram: npt.NDArray[np.float64], num_params: pa.ChunkedArray, rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return whether graphs have as many parameters and nearly the same core operators.
+
+    `histogram` is that of `core_histograms`. The result has the shape (rows, graphs); `MIN_COSINE`
+    and `MAX_PARAMS_RATIO` are the limits.
+    """
+    logarithm = np.log(np.maximum(pc.fill_null(num_params, 0).to_numpy().astype(np.float64), 1))
+    is_as_large = np.abs(logarithm[rows, None] - logarithm) <= math.log(MAX_PARAMS_RATIO)
+    return is_as_large & (histogram[rows] @ histogram.T >= MIN_COSINE)
 
 
 def core_histograms(operators: pa.ChunkedArray) -> npt.NDArray[np.float64]:

@@ -26,7 +26,7 @@ from graphnet_datasets.schema.builds import SPLIT_STAGE
 from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
 from graphnet_datasets.storage.table import check_file
 
-from .groups import MAX_PARAMS_RATIO, MIN_COSINE, core_histograms
+from .groups import core_histograms, near_copies
 
 pc: Any = pyarrow.compute
 
@@ -157,17 +157,9 @@ def share_leaking(counted: Counted, task: str | None = None) -> float | None:
     if graphs is None or graphs["split"].null_count:
         return None
     is_train = np.array(graphs["split"].to_pylist()) == "train"
-    operators = core_histograms(graphs["op_histogram"])
-    num_params = pc.fill_null(graphs["num_params"], 0).to_numpy().astype(float)
-    logarithm = np.log(np.maximum(num_params, 1))
-    is_leaking = [
-        (
-            (operators[is_train] @ operators[row] >= MIN_COSINE)
-            & (np.abs(logarithm[is_train] - logarithm[row]) <= np.log(MAX_PARAMS_RATIO))
-        ).any()
-        for row in np.flatnonzero(~is_train)
-    ]
-    return _share(is_leaking)
+    histogram = core_histograms(graphs["op_histogram"])
+    copies = near_copies(histogram, graphs["num_params"], np.flatnonzero(~is_train))
+    return _share(copies[:, is_train].any(axis=1))
 
 
 def min_groups(counted: Counted, task: str | None = None) -> float | None:

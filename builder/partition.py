@@ -55,11 +55,9 @@ def _connected(labels: Integers) -> Integers:
     """Return the number of the group of each graph; equal numbers in a row of `labels` link."""
     count = labels.shape[1]
     graphs = np.tile(np.arange(count), len(labels))
-    nodes = np.concatenate(
-        [row + count * (index + 1) for index, row in enumerate(labels)]
-    )  # a node per label, to which its graphs are connected
-    size = count * (len(labels) + 1)
-    adjacency = coo_array((np.ones(len(graphs), np.int8), (graphs, nodes)), shape=(size, size))
+    nodes = np.arange(1, len(labels) + 1)[:, None] * count + labels  # each label is a node too
+    shape = (count * (len(labels) + 1),) * 2
+    adjacency = coo_array((np.ones(labels.size), (graphs, nodes.ravel())), shape=shape)
     groups = connected_components(adjacency, directed=False)[1][:count]
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
@@ -77,14 +75,14 @@ class _Annealing:
 
     def __init__(self, group_of: Integers, links: Sequence[Integers], tasks: Sequence[str]) -> None:
         self.group_of = group_of
-        self.members = np.split(np.argsort(group_of, kind="stable"), _ends(group_of))
+        ends = np.cumsum(np.bincount(group_of))
+        self.members = np.split(np.argsort(group_of, kind="stable"), ends[:-1])
         self.links = [near[group_of[near] != group_of[row]] for row, near in enumerate(links)]
         self.neighbours = [
             np.unique(np.concatenate([group_of[self.links[row]] for row in rows]))
             for rows in self.members
         ]
-        names = sorted(set(tasks))
-        task_of = np.array([names.index(task) for task in tasks])
+        names, task_of = np.unique(tasks, return_inverse=True)
         self.sizes = np.zeros((len(self.members), len(names)), np.int64)
         np.add.at(self.sizes, (group_of, task_of), 1)
         self.main_task = self.sizes.argmax(axis=1)
@@ -142,7 +140,3 @@ class _Annealing:
             cost += _FEW_GROUPS * np.maximum(self.least_groups - groups, 0).sum()
             cost += _SIZE * np.abs(self.sizes[is_in].sum(axis=0) - self.goal).sum()
         return float(cost)
-
-
-def _ends(group_of: Integers) -> Integers:
-    return np.cumsum(np.bincount(group_of))[:-1]
