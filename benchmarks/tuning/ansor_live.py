@@ -6,7 +6,7 @@
 Each tuner gets the same trials on each task with each seed, slots of all tasks in turns: Ansor has
 one cost model, which learns of all of them. Then the best of both are timed again, in turns, and
 the ratio of their medians is the figure: a lucky repetition of the search counts for nothing. What
-a search found is kept in OUT/ansor-runs.jsonl, so that the same call goes on. A line per task and
+a search found is in OUT/ansor-runs.jsonl, so that the same call continues. A line per task and
 one with the geometric mean, also in OUT/ansor_live.jsonl for `study.py`.
 """
 
@@ -82,7 +82,10 @@ def main(argv: Sequence[str] | None = None) -> None:
                     for name, options in TUNERS.items()
                 }
                 for place, task in enumerate(tasks):
-                    traces = {name: found[task.task_id]["trace"] for name, found in best.items()}
+                    traces = {
+                        name: best_of_tuner[task.task_id]["trace"]
+                        for name, best_of_tuner in best.items()
+                    }
                     logs[place, seed] = kept.get(
                         [task.task_id, "ratio", TUNERS, *key],
                         lambda t=task, x=traces: ratio(t, x, measurer, given.turns),
@@ -110,20 +113,20 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 class Kept:
-    """What was measured, a line each: it is not measured again."""
+    """Measurements in a file with a line each, which are not repeated."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.found = {json.dumps(key): value for key, value in read_journal(path)}
+        self.values = {json.dumps(key): value for key, value in read_journal(path)}
 
     def get(self, key: Any, make: Any) -> Any:
         """Return what was measured under a key, or measure it."""
         text = json.dumps(key)
-        if text not in self.found:
-            self.found[text] = json.loads(json.dumps(make()))
-            append_json(self.path, [key, self.found[text]])
-        return self.found[text]
+        if text not in self.values:
+            self.values[text] = json.loads(json.dumps(make()))
+            append_json(self.path, [key, self.values[text]])
+        return self.values[text]
 
 
 def search(
@@ -170,17 +173,17 @@ def ratio(task: Task, traces: dict[str, str], measurer: LiveMeasurer, turns: int
                 times[name] += row.times_ms
     if not all(times.values()):
         raise SystemExit(f"A winner of `{task.task_name}` failed when it was timed again.")
-    medians = {name: statistics.median(found) for name, found in times.items()}
+    medians = {name: statistics.median(measured) for name, measured in times.items()}
     return float(np.log(medians["random"] / medians["ansor"]))
 
 
 def line_of(task: Task, logs: np.ndarray) -> dict[str, Any]:
     """Return the line of a task; its interval is over seeds."""
-    shape = " x ".join(str(list(each)) for each in task.arg_shapes[:2])
+    shapes = " x ".join(str(list(shape)) for shape in task.arg_shapes[:2])
     centre, low, high = bootstrap(logs)
     return {
         "experiment": "ansor",
-        "task": f"{task.task_name} {shape}",
+        "task": f"{task.task_name} {shapes}",
         "ratio": round(float(np.exp(centre)), 4),
         "interval": [round(float(np.exp(low)), 4), round(float(np.exp(high)), 4)],
         "seeds": len(logs),

@@ -52,7 +52,7 @@ class Part:
 
     def command(self, pool: Path, out: Path, seeds: int) -> list[str]:
         """Return the arguments of the script."""
-        filled = [each.format(out=out) for each in self.arguments]
+        filled = [argument.format(out=out) for argument in self.arguments]
         command = [str(HERE / self.script)]
         if self.takes_pool:
             command.append(str(pool))
@@ -64,7 +64,7 @@ class Part:
 
     def shown(self, seeds: int) -> str:
         """Return the command as a reader would write it."""
-        filled = [each.format(out="OUT") for each in self.arguments]
+        filled = [argument.format(out="OUT") for argument in self.arguments]
         words = ["python", f"benchmarks/tuning/{self.script}"]
         words += ["POOL"] if self.takes_pool else []
         words += filled
@@ -134,13 +134,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             continue
         if not run(part, given, stamp, folder / f"{part.name}.jsonl"):
             failed.append(part.name)
-    found = {each.name: read(folder / f"{each.name}.jsonl", each, stamp) for each in parts}
-    found |= {name: read_journal(given.out / file) for name, file in LIVE.items()}
-    text = page(found, summary_of(pool))
+    results = {part.name: read(folder / f"{part.name}.jsonl", part, stamp) for part in parts}
+    results |= {name: read_journal(given.out / file) for name, file in LIVE.items()}
+    text = page(results, summary_of(pool))
     print(text)
     write_text(given.out / "study.md", text)
     if given.docs is not None:
-        fill(given.docs, text, found)
+        fill(given.docs, text, results)
     if failed:
         raise SystemExit(f"These parts failed: {', '.join(failed)}.")
 
@@ -179,8 +179,8 @@ def _expected(part: Part, command: list[str], stamp: str) -> dict[str, Any]:
 
 
 def _header(path: Path) -> dict[str, Any]:
-    found = json.loads(path.read_text().partition("\n")[0])
-    return {name: found.get(name) for name in ("part", "pool", "arguments")}
+    header = json.loads(path.read_text().partition("\n")[0])
+    return {name: header.get(name) for name in ("part", "pool", "arguments")}
 
 
 def _cpu_s() -> float:
@@ -210,7 +210,7 @@ def summary_of(pool: Pool) -> dict[str, Any]:
     }
 
 
-def fill(path: Path, text: str, found: Lines) -> None:
+def fill(path: Path, text: str, results: Lines) -> None:
     """Put the tables between the markers of a text, and the pictures beside it."""
     from study_pictures import draw
 
@@ -218,8 +218,8 @@ def fill(path: Path, text: str, found: Lines) -> None:
     _, last, after = rest.partition(MARKERS[1])
     if not first or not last:
         raise SystemExit(f"`{path}` does not hold `{MARKERS[0]}` and `{MARKERS[1]}`.")
-    pictures = draw(found, path.parent / "images")
-    shown = "".join(f"\n![{title}](images/{each.name})\n" for title, each in pictures)
+    pictures = draw(results, path.parent / "images")
+    shown = "".join(f"\n![{title}](images/{picture.name})\n" for title, picture in pictures)
     write_text(path, f"{before}{first}\n{text}{shown}{last}{after}")
 
 

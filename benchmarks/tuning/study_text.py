@@ -1,4 +1,4 @@
-"""The page of the study: what each paper claims, what was found, where the line was, and tables."""
+"""The page of the study: claims of the papers, results beside the targets, and tables."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 
 Line = Mapping[str, Any]
 Lines = Mapping[str, Sequence[Line]]
-Found = tuple[str, bool | None]
-"""What was measured, and whether it is on the right side of the line; None where nothing was."""
+Result = tuple[str, bool | None]
+"""A sentence on the measurement, and whether it meets the target; None without measurement."""
 
-NOT_RUN: Found = ("not run", None)
+NOT_RUN: Result = ("not run", None)
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A system, the claim of its paper, the line that it was held to, and how to read its lines."""
+    """A system, the claim of its paper, its target, and the function that reads its lines."""
 
     system: str
     claim: str
     line: str
-    read: Callable[[Lines], Found]
+    read: Callable[[Lines], Result]
 
 
-def figures(found: Lines, *parts: str) -> list[Line]:
+def figures(results: Lines, *parts: str) -> list[Line]:
     """Return the figures of the parts, without their headers."""
-    return [line for part in parts for line in found.get(part, ()) if "experiment" in line]
+    return [line for part in parts for line in results.get(part, ()) if "experiment" in line]
 
 
 def with_interval(value: float, interval: Sequence[float] | None, digits: int = 2) -> str:
@@ -47,8 +47,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _ansor(found: Lines) -> Found:
-    for line in figures(found, "ansor"):
+def _ansor(results: Lines) -> Result:
+    for line in figures(results, "ansor"):
         if "ansor_over_random" in line:
             ratio = line["ansor_over_random"]
             text = with_interval(ratio, line["interval"])
@@ -59,10 +59,10 @@ def _ansor(found: Lines) -> Found:
     return NOT_RUN
 
 
-def _gptune(found: Lines) -> Found:
+def _gptune(results: Lines) -> Result:
     lines = [
         line
-        for line in figures(found, "gptune-2", "gptune-4", "gptune-6")
+        for line in figures(results, "gptune-2", "gptune-4", "gptune-6")
         if "shared_over_single" in line
     ]
     if not lines:
@@ -76,8 +76,8 @@ def _gptune(found: Lines) -> Found:
     return f"trials of the shared model over those of single ones, {sentence}", holds
 
 
-def _dynatune(found: Lines) -> Found:
-    for line in figures(found, "dynatune"):
+def _dynatune(results: Lines) -> Result:
+    for line in figures(results, "dynatune"):
         if line.get("allocator") == "dynatune" and "median_area_over_gradient" in line:
             value = line["median_area_over_gradient"]
             text = with_interval(value, line["interval"])
@@ -85,8 +85,8 @@ def _dynatune(found: Lines) -> Found:
     return NOT_RUN
 
 
-def _bolt(found: Lines) -> Found:
-    for line in figures(found, "bolt"):
+def _bolt(results: Lines) -> Result:
+    for line in figures(results, "bolt"):
         if "unfused_over_torch" in line:
             plain, fused = line["unfused_over_torch"], line["fused_over_torch"]
             sentence = (
@@ -101,8 +101,8 @@ def _bolt(found: Lines) -> Found:
     return NOT_RUN
 
 
-def _oneshot(found: Lines) -> Found:
-    lines = [line for line in figures(found, "oneshot") if line["model"] != "random"]
+def _oneshot(results: Lines) -> Result:
+    lines = [line for line in figures(results, "oneshot") if line["model"] != "random"]
     if not lines:
         return NOT_RUN
     most = max(line["rows"] for line in lines)
@@ -118,8 +118,8 @@ def _oneshot(found: Lines) -> Found:
     return f"{sentence}, {most:,} rows of other families", best[5]["of_best"] >= 0.9
 
 
-def _alt(found: Lines) -> Found:
-    for line in figures(found, "alt"):
+def _alt(results: Lines) -> Result:
+    for line in figures(results, "alt"):
         if "alt_over_greedy" in line:
             value = line["alt_over_greedy"]
             text = with_interval(value, line["interval"])
@@ -127,10 +127,10 @@ def _alt(found: Lines) -> Found:
     return NOT_RUN
 
 
-def _dispatch(found: Lines) -> Found:
+def _dispatch(results: Lines) -> Result:
     sentences, holds = [], None
     for name in ("sparsity", "sort", "compilers"):
-        for line in figures(found, name):
+        for line in figures(results, name):
             text = with_interval(line["over_best_single"], line["interval"])
             sentences.append(f"{name}: {text}, {line['share_of_oracle']:.0%} of the possible gain")
             if name == "sparsity":
@@ -138,8 +138,8 @@ def _dispatch(found: Lines) -> Found:
     return ("; ".join(sentences), holds) if sentences else NOT_RUN
 
 
-def _gnn(found: Lines) -> Found:
-    lines = figures(found, "gnn-random", "gnn-families")
+def _gnn(results: Lines) -> Result:
+    lines = figures(results, "gnn-random", "gnn-families")
     own = {(x["split"], x["model"]): x for x in lines if "model" in x}
     more = next((x for x in lines if x.get("split") == "families" and "gnn_over_trees" in x), None)
     random = own.get(("random", "gnn"))
@@ -198,7 +198,7 @@ FINDINGS = (
 )
 
 
-def page(found: Lines, pool: Mapping[str, Any]) -> str:
+def page(results: Lines, pool: Mapping[str, Any]) -> str:
     """Return the text between the markers of the page."""
     families = ", ".join(f"{count} {name}" for name, count in sorted(pool["families"].items()))
     begin = (
@@ -207,20 +207,20 @@ def page(found: Lines, pool: Mapping[str, Any]) -> str:
         f"{pool['tvm']}. Intervals are of 95 %.\n\n"
     )
     rows = []
-    for each in FINDINGS:
-        sentence, holds = each.read(found)
+    for finding in FINDINGS:
+        sentence, holds = finding.read(results)
         verdict = {True: "yes", False: "no", None: ""}[holds]
-        rows.append([each.system, each.claim, sentence, each.line, verdict])
+        rows.append([finding.system, finding.claim, sentence, finding.line, verdict])
     heads = ["system", "the paper", "measured here", "target", "met"]
     parts = [begin + table(heads, rows)]
     tables = (_trials, _areas, _picks, _ranks, _live_ansor, _live_bolt, _dispatched, _tuned)
-    parts += [text for make in tables if (text := make(found))]
-    return "\n".join([*parts, _commands(found)])
+    parts += [text for make in tables if (text := make(results))]
+    return "\n".join([*parts, _commands(results)])
 
 
-def _trials(found: Lines) -> str:
+def _trials(results: Lines) -> str:
     rows = []
-    for line in figures(found, "alt", "alt-others", "gptune-2", "gptune-4", "gptune-6"):
+    for line in figures(results, "alt", "alt-others", "gptune-2", "gptune-4", "gptune-6"):
         if "trials_to_95" in line:
             groups = f" in {line['groups']} groups of {line['tasks']}" if "groups" in line else ""
             tasks = f"{line['tasks'] * line.get('groups', 1)}{groups}"
@@ -232,18 +232,18 @@ def _trials(found: Lines) -> str:
     return table(heads, rows)
 
 
-def _areas(found: Lines) -> str:
+def _areas(results: Lines) -> str:
     rows = [
         [line["allocator"], str(line["sets"]), with_interval(line[key], line["interval"])]
-        for line in figures(found, "dynatune")
+        for line in figures(results, "dynatune")
         if (key := "median_area_over_gradient") in line
     ]
     heads = ["allocator", "sets of graphs", "area over that of Ansor's gradient, median"]
     return table(heads, rows) if rows else ""
 
 
-def _picks(found: Lines) -> str:
-    lines = figures(found, "oneshot")
+def _picks(results: Lines) -> str:
+    lines = figures(results, "oneshot")
     by_model: dict[tuple[str, int], dict[int, str]] = {}
     for line in lines:
         text = with_interval(line["of_best"], line["interval"])
@@ -257,8 +257,8 @@ def _picks(found: Lines) -> str:
     return table(heads, rows) if rows else ""
 
 
-def _ranks(found: Lines) -> str:
-    lines = [x for x in figures(found, "gnn-random", "gnn-tasks", "gnn-families") if "model" in x]
+def _ranks(results: Lines) -> str:
+    lines = [x for x in figures(results, "gnn-random", "gnn-tasks", "gnn-families") if "model" in x]
     models = list(dict.fromkeys(line["model"] for line in lines))
     cells = {(x["split"], x["model"]): with_interval(x["spearman"], x["interval"]) for x in lines}
     rows = [
@@ -268,18 +268,18 @@ def _ranks(found: Lines) -> str:
     return table(["rank correlation within tasks", *models], rows) if rows else ""
 
 
-def _live_ansor(found: Lines) -> str:
+def _live_ansor(results: Lines) -> str:
     rows = [
         [line["task"], with_interval(line["ratio"], line["interval"]), str(line["seeds"])]
-        for line in figures(found, "ansor")
+        for line in figures(results, "ansor")
         if "ratio" in line
     ]
     heads = ["task, live", "throughput of Ansor's best over random's", "seeds"]
     return table(heads, rows) if rows else ""
 
 
-def _live_bolt(found: Lines) -> str:
-    lines = [line for line in figures(found, "bolt") if "over_torch" in line]
+def _live_bolt(results: Lines) -> str:
+    lines = [line for line in figures(results, "bolt") if "over_torch" in line]
     with_inductor = any("inductor_ms" in line for line in lines)
     rows = [
         [
@@ -302,7 +302,7 @@ def _of_inductor(line: Line) -> list[str]:
     return [f"{line['inductor_ms']:.3f}", over_torch, f"{line['over_inductor']:.2f}"]
 
 
-def _dispatched(found: Lines) -> str:
+def _dispatched(results: Lines) -> str:
     rows = [
         [
             f"{line['test']} graphs of {line['families']} families, {line['noisy_share']:.0%} of "
@@ -312,7 +312,7 @@ def _dispatched(found: Lines) -> str:
             ", ".join(f"`{name}` {count}" for name, count in line["fastest"].items() if count),
             ", ".join(f"`{name}` {count}" for name, count in line["chosen"].items() if count),
         ]
-        for line in figures(found, "compilers")
+        for line in figures(results, "compilers")
     ]
     heads = [
         *("speedup over eager, families held out", "one compiler", "chosen", "always the fastest"),
@@ -321,8 +321,8 @@ def _dispatched(found: Lines) -> str:
     return table(heads, rows) if rows else ""
 
 
-def _tuned(found: Lines) -> str:
-    lines = figures(found, "tuned")
+def _tuned(results: Lines) -> str:
+    lines = figures(results, "tuned")
     compilers = [line for line in lines if "graphs" in line]
     if not compilers:
         return ""
@@ -353,9 +353,9 @@ def _speedup(line: Line | None) -> str:
     return with_interval(line["speedup"], line["interval"])
 
 
-def _commands(found: Lines) -> str:
+def _commands(results: Lines) -> str:
     lines = []
-    for part in found.values():
+    for part in results.values():
         for line in part:
             if "shown" in line:
                 lines.append(f"    {line['shown']}    # {line['cpu_s'] / 60:.1f} min of one core")

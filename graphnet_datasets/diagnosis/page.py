@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..decoding import read_text
 from ..report.graph_picture import draw_graph
 from ..report.page import environments, render_page
 from ..report.site.charts import score_bar
@@ -86,7 +87,7 @@ def _finding(finding: Finding, out: Path) -> str:
         '<div class="scroll"><img class="graph" alt="The graph of the minimal part" '
         f'src="data:image/svg+xml;base64,{picture}"></div>'
     )
-    text = finding.files[TEST_NAME].read_text()
+    text = read_text(finding.files[TEST_NAME])
     name = html.escape(str(finding.files[TEST_NAME].relative_to(out)))
     if len(text) <= MAX_TEST_BYTES:
         parts.append(f"<details><summary>{name}</summary><pre>{html.escape(text)}</pre></details>")

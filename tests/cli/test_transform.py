@@ -101,7 +101,7 @@ def test_parts_are_listed_shown_and_run_as_tasks_are(tmp_path: Path) -> None:
     by_rules = ["--dataset", dataset, "--found-by", "rules", "--json"]
     assert call("list", "sole_op", *by_rules).stdout == ""
     refused = call("list", "all", *by_rules, exit_code=1).output
-    assert "`--found-by rules` compares `method`, which graphs do not have" in refused
+    assert "`--found-by rules` filters by `method`, which graphs do not have" in refused
     shown = call("show", "cv/chain-3/ops_0", "--dataset", dataset).stdout
     assert re.search(r"parent_ops +\[0\]", shown)
     assert "relu" in shown
