@@ -13,15 +13,15 @@ from graphnet_datasets import materialize
 from graphnet_datasets.analysis.randomness import is_random
 from graphnet_datasets.errors import GradientError
 from graphnet_datasets.frameworks.torch.capture.dynamo import source_name
-from graphnet_datasets.frameworks.torch.capture.replay import difference, keep_leaves, leaves
+from graphnet_datasets.frameworks.torch.capture.replay import difference, leaves
 from graphnet_datasets.frameworks.torch.statistics import measure
 from graphnet_datasets.frameworks.torch.tensors import make_inputs
 from graphnet_datasets.sample import Input, Sample
 from graphnet_datasets.transforms import backward
 
 _FACTOR = 10.0
-"""Accepted difference of gradients, relative to that of outputs: the joint graph decomposes layers
-and sums in another order."""
+"""Accepted difference of gradients relative to that of outputs. The joint graph decomposes layers
+and adds in another order."""
 
 
 def check_gradients(
@@ -50,45 +50,43 @@ def _compare(
     sample: Sample,
     joint: Sample,
 ) -> None:
-    named = {source_name(path, "parameter"): weight for path, weight in _parameters(model)}
-    named |= {source_name(path, "buffer"): tensor.clone() for path, tensor in model.named_buffers()}
-    data = [leaf for _, leaf in leaves([*args, *kwargs.values()]) if _is_tensor(leaf)]
+    named = {
+        source_name(path, "parameter"): parameter
+        for path, parameter in model.named_parameters(remove_duplicate=False)
+    }
+    named |= {source_name(path, "buffer"): buffer.clone() for path, buffer in model.named_buffers()}
+    data = [leaf for _, leaf in leaves([*args, *kwargs.values()]) if torch.is_tensor(leaf)]
     inputs = make_inputs(sample, 0)
     for name, item in zip(sample.input_names, sample.inputs, strict=True):
         if item.source_name in named:
             inputs[name] = named[item.source_name].detach().clone()
         elif item.role == "input":
             inputs[name] = _find(item, data).detach().clone()
-    outputs = list(
-        dict(leaves(model(*copy.deepcopy(list(args)), **copy.deepcopy(kwargs)))).values()
-    )
+    outputs = model(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+    output_tensors = [leaf for _, leaf in leaves(outputs) if torch.is_tensor(leaf)]
     with torch.no_grad():
-        graph = materialize(sample, allow_unchecked_operators=True)
-        results = list(
-            keep_leaves(graph(**{name: _copy(value) for name, value in inputs.items()})).values()
-        )
-    pairs = []  # a result of the graph and the equal output of the model
-    for index, result in enumerate(results):
-        output = next((leaf for leaf in outputs if not difference(result, leaf)), None)
+        results = materialize(sample, allow_unchecked_operators=True)(**copy.deepcopy(inputs))
+    pairs = []  # the index of a result of the graph, and the equal output of the model
+    for index, (_, result) in enumerate(leaves(results)):
+        output = next((leaf for leaf in output_tensors if not difference(result, leaf)), None)
         if output is not None and output.requires_grad:
             pairs.append((index, output))
+    if not pairs:
+        raise GradientError(f"`{sample.id}` has no output with a gradient.")
     generator = torch.Generator().manual_seed(0)
     tangents = {
         f"tangent_{index}": torch.randn(output.shape, generator=generator).to(output.dtype)
         for index, output in pairs
     }
-    if not pairs:
-        raise GradientError(f"`{sample.id}` has no output with a gradient.")
-    by_source = dict(
-        zip((item.source_name for item in sample.inputs), inputs.values(), strict=True)
-    )
+    sources = (item.source_name for item in sample.inputs)
+    values = dict(zip(sources, inputs.values(), strict=True)) | tangents
     arguments = make_inputs(joint, 0)
     for name, item in zip(joint.input_names, joint.inputs, strict=True):
-        if item.source_name in by_source:
-            arguments[name] = by_source[item.source_name]
+        argument: Any = arguments[name]
+        if item.source_name in values:
+            arguments[name] = values[item.source_name]
         elif item.source_name.startswith("tangent_"):
-            tangent: Any = arguments[name]
-            arguments[name] = tangents.get(item.source_name, torch.zeros_like(tangent))
+            arguments[name] = torch.zeros_like(argument)
     with torch.no_grad():
         actual = materialize(joint, allow_unchecked_operators=True)(**arguments)
     weights = {
@@ -107,10 +105,6 @@ def _compare(
             raise GradientError(f"The {text} of `{sample.id}` {problem}, compared with the model.")
 
 
-def _parameters(model: torch.nn.Module) -> list[tuple[str, torch.nn.Parameter]]:
-    return list(model.named_parameters(remove_duplicate=False))
-
-
 def _find(item: Input, data: Sequence[torch.Tensor]) -> torch.Tensor:
     """Return the tensor of the call that has the recorded dtype and statistics of an input."""
     for tensor in data:
@@ -118,11 +112,3 @@ def _find(item: Input, data: Sequence[torch.Tensor]) -> torch.Tensor:
         if is_same_dtype and measure(tensor) == item.statistics:
             return tensor
     raise GradientError(f"No tensor of the call has the statistics of `{item.source_name}`.")
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
-
-
-def _copy(value: Any) -> Any:
-    return value.clone() if isinstance(value, torch.Tensor) else value

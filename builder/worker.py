@@ -54,7 +54,7 @@ def capture_entry(entry: Entry) -> list[Sample]:
 def _capture(
     entry: Entry, model: torch.nn.Module, *, is_bound: bool = True, way: Way = "extract"
 ) -> list[Sample]:
-    """Capture one call; unless `is_bound`, dimensions that the model fixes may stay fixed.
+    """Capture one call; unless `is_bound`, dynamic dimensions that the model fixes are constants.
 
     `way` selects `extract`, `extract_export`, or `extract` with gradients enabled followed by
     `backward`, whose gradients are compared with those of the model.
@@ -72,18 +72,15 @@ def _capture(
     for spec in entry.inputs:
         if spec.kind == "cache":
             examples[spec.name] = make_cache(model, entry, spec)
-    shapes: dict[str, dict[int, Any]] = {}
+    shapes = torch.export.ShapesCollection()
     mark = torch._dynamo.mark_dynamic if is_bound else torch._dynamo.maybe_mark_dynamic
     for dimension in entry.dynamic:
         if dimension != "all":
             name, _, axis = dimension.partition(".")
             if way == "export":
-                shapes.setdefault(name, {})[int(axis)] = torch.export.Dim.AUTO
+                shapes[examples[name]][int(axis)] = torch.export.Dim.AUTO
             else:
                 mark(examples[name], int(axis))
-    collection = torch.export.ShapesCollection()
-    for name, sizes in shapes.items():
-        collection[examples[name]] = sizes
     args = positional(examples)
     call = copy.deepcopy((args, examples)) if way == "backward" else None
     with torch.set_grad_enabled(way == "backward"), contextlib.ExitStack() as stack:
@@ -94,7 +91,7 @@ def _capture(
             stack.enter_context(numbers_of_python())
         if way == "export":
             if shapes:
-                options["dynamic_shapes"] = collection.dynamic_shapes(model, tuple(args), examples)
+                options["dynamic_shapes"] = shapes.dynamic_shapes(model, tuple(args), examples)
             samples = [extract_export(model, args, examples, **options)]
         else:
             wrapped = extract(dynamic=entry.dynamic == ("all",), **options)(model)
@@ -139,8 +136,10 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     try:
         if payload.get("is_audit"):
             _audit(payload, reporter)
+        elif payload.get("is_measuring"):
+            _measure(payload, reporter)
         else:
-            _measure(payload, reporter) if payload.get("is_measuring") else _run(payload, reporter)
+            _run(payload, reporter)
     finally:
         reporter.send({"cpu_s": round(time.process_time(), 3)})
 
@@ -173,7 +172,7 @@ def _audit(payload: dict[str, Any], reporter: Reporter) -> None:
 
 
 def _capture_loosely(entry: Entry, model: torch.nn.Module, way: Way) -> list[Sample]:
-    """Capture one call; dimensions that the model fixes are constants."""
+    """Capture one call; dynamic dimensions that the model fixes are constants."""
     try:
         return _capture(entry, model, way=way)
     except Exception as error:
@@ -252,13 +251,13 @@ DATA_DEPENDENT = (
     "GuardOnDataDependentSymNode", "DataDependentOutputException",
     "Could not guard on data-dependent", "Could not extract specialized integer",
 )  # fmt: skip
-"""Names of torch's exceptions, and words of their messages, that indicate this."""
+"""Names of torch's exceptions, and words of their messages, about data-dependent control flow."""
 
 SPECIALISED = ("ConstraintViolationError", "Constraints violated", "is marked as dynamic, but")
-"""The same for dimensions that are marked as symbols but constant in the model."""
+"""The same about dimensions that are marked as symbols but constant in the model."""
 
 MAX_PIECES = 64
-"""Maximum number of graphs of a model. More graphs are a loop in Python."""
+"""Maximum number of graphs of a model. More graphs indicate a loop in Python."""
 
 
 WARM_UP = (

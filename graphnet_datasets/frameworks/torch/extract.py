@@ -43,13 +43,12 @@ def is_traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """
     if torch.compiler.is_compiling() or torch.jit.is_tracing():  # pyright: ignore
         return True
-    for argument in (*args, *kwargs.values()):
-        if isinstance(argument, torch.fx.Proxy) or (
-            isinstance(argument, torch.Tensor)
-            and torch._C._functorch.is_functorch_wrapped_tensor(argument)  # pyright: ignore
-        ):
-            return True
-    return False
+    return any(
+        torch._C._functorch.is_functorch_wrapped_tensor(argument)  # pyright: ignore
+        if isinstance(argument, torch.Tensor)
+        else isinstance(argument, torch.fx.Proxy)
+        for argument in (*args, *kwargs.values())
+    )
 
 
 class FunctionModule(torch.nn.Module):

@@ -234,9 +234,7 @@ class _Capturing:
     ) -> None:
         problem = first_difference(outputs, expected)
         if not problem and before.has_same_objects(after):
-            traced = self._state()
-            wrong = [i for i in after.changed_tensors(traced) if i < len(after.tensors)]
-            for position in wrong:
+            for position in after.changed_tensors(self._state()):
                 tensor = after.tensors[position]
                 text = difference(tensor, after.contents(position))
                 if text:
@@ -350,11 +348,12 @@ class _Backend:
         """Run the sample in place of its graph."""
         if self.error is not None:
             return traced.graph(*arguments)
-        self._note_foreign(traced, arguments)
         conversion = traced.conversion
-        table_ops = (op for op in conversion.sample.ops if find_entry(op.target) is not None)
-        if self.fakes is None and any(map(draws_random_numbers, table_ops)):
-            self._note_generator()
+        self._foreign = (
+            self._foreign
+            or self._foreign_argument(traced, arguments)
+            or self._foreign_seed(conversion.sample)
+        )
         if traced.was_called:
             conversion = self._rebound(traced, arguments)
         traced.was_called = True
@@ -377,14 +376,20 @@ class _Backend:
         self._generator = torch.get_rng_state()
         return results
 
-    def _note_generator(self) -> None:
-        if not self._foreign and not torch.equal(self._generator, torch.get_rng_state()):
-            self._foreign = (
-                f"graph {len(self._samples)} draws random numbers after the module has seeded or "
-                "used torch's generator outside of the captured graphs"
-            )
+    def _foreign_seed(self, sample: Sample) -> str:
+        """Describe a change of the generator that affects the next graph, or return ""."""
+        if self.fakes is not None or torch.equal(self._generator, torch.get_rng_state()):
+            return ""
+        table_ops = (op for op in sample.ops if find_entry(op.target) is not None)
+        if not any(map(draws_random_numbers, table_ops)):
+            return ""
+        return (
+            f"graph {len(self._samples)} draws random numbers after the module has seeded or used "
+            "torch's generator outside of the captured graphs"
+        )
 
-    def _note_foreign(self, traced: _Traced, arguments: Sequence[Any]) -> None:
+    def _foreign_argument(self, traced: _Traced, arguments: Sequence[Any]) -> str:
+        """Describe an argument of the next graph from outside of the graphs, or return ""."""
         local = [
             argument
             for name, is_number, argument in zip(
@@ -394,11 +399,12 @@ class _Backend:
             if not name.startswith("G_") and not is_number
         ]
         tensor = self._origins.first_foreign(local)
-        if tensor is not None and not self._foreign:
-            self._foreign = (
-                f"graph {len(self._samples)} takes a tensor ({describe(tensor)}) that was computed "
-                "or changed outside of the captured graphs"
-            )
+        if tensor is None:
+            return ""
+        return (
+            f"graph {len(self._samples)} takes a tensor ({describe(tensor)}) that was computed or "
+            "changed outside of the captured graphs"
+        )
 
     def note_breaks(self) -> None:
         """Record the reasons of all graph breaks, which a reset of dynamo clears.
@@ -409,33 +415,37 @@ class _Backend:
 
     def check_outputs(self, outputs: Any) -> None:
         """Raise `CaptureError` if part of the module ran outside the captured graphs."""
-        if not self._foreign and self._samples:
-            tensor = self._origins.first_foreign([outputs])
-            if tensor is not None:
-                self._foreign = (
-                    f"an output ({describe(tensor)}) was computed or changed outside of the "
-                    "captured graphs"
-                )
-        if not self._foreign and self._samples:
-            tensor = self._origins.first_foreign(self._tensors)
-            if tensor is not None:
-                self._foreign = (
-                    f"an argument or a tensor of the module ({describe(tensor)}) was changed "
-                    "outside of the captured graphs"
-                )
-        if not self._foreign and any((*self._reasons, *self._breaks)):
-            number = self._origins.first_foreign_number([outputs])
-            if number is not None:
-                self._foreign = (
-                    f"an output (the number {number:g}) was computed outside of the captured graphs"
-                )
-        if self._foreign:
+        foreign = self._foreign or self._foreign_result(outputs)
+        if foreign:
             raise _UntracedError(
-                f"`{self.settings.name}` cannot be captured whole: {self._foreign}. "
+                f"`{self.settings.name}` cannot be captured whole: {foreign}. "
                 + (_torch_reasons([*self._reasons, *self._breaks]) or "Torch reports no reason.")
                 + " Change this part of the module, or capture the parts around it as modules of "
                 "their own."
             )
+
+    def _foreign_result(self, outputs: Any) -> str:
+        """Describe a result of the call from outside of the captured graphs, or return ""."""
+        if self._samples:
+            tensor = self._origins.first_foreign([outputs])
+            if tensor is not None:
+                return (
+                    f"an output ({describe(tensor)}) was computed or changed outside of the "
+                    "captured graphs"
+                )
+            tensor = self._origins.first_foreign(self._tensors)
+            if tensor is not None:
+                return (
+                    f"an argument or a tensor of the module ({describe(tensor)}) was changed "
+                    "outside of the captured graphs"
+                )
+        if any((*self._reasons, *self._breaks)):
+            number = self._origins.first_foreign_number([outputs])
+            if number is not None:
+                return (
+                    f"an output (the number {number:g}) was computed outside of the captured graphs"
+                )
+        return ""
 
     @functools.cached_property
     def _weights(self) -> dict[int, tuple[Role, str, torch.Tensor]]:

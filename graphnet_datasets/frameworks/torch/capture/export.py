@@ -139,10 +139,9 @@ class _Call:
                 f"The graph exported from `{self.name}` does not run on the tensors of its call: "
                 f"{type(error).__name__}: {error}"
             ) from error
-        expected_leaves = dict(enumerate(expected.values()))
         problem = first_difference(
-            list(dict(leaves(outputs)).values()),
-            {f"outputs[{index}]": leaf for index, leaf in expected_leaves.items()},
+            [leaf for _, leaf in leaves(outputs)],
+            {f"outputs[{index}]": leaf for index, leaf in enumerate(expected.values())},
         )
         if problem:
             cause = cause_of_difference(self._call_again, before, expected)
