@@ -10,8 +10,13 @@ import pytest
 
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref
-from graphnet_datasets.scores import by_sample
 from tests.adversarial.conftest import Trial
+from tests.adversarial.random_checks import (
+    check_has_stream_of_eager,
+    check_is_right,
+    check_is_wrong,
+    random_verdict,
+)
 from tests.benchmark.samples import make_sample
 
 MODULE = "tests.adversarial.random_candidates"
@@ -32,22 +37,14 @@ TWO = dataclasses.replace(ONE, id="test/random_two", outputs=(Ref(3), Ref(2)))
 
 
 def verdict(trial: Trial, candidate: str, sample: Sample) -> dict[str, Any]:
-    record = trial(candidate, sample, module=MODULE)
-    assert record["status"] == "ok", record["error_message"]
-    assert record["is_random"] is True
-    return record
+    return random_verdict(trial, candidate, sample, MODULE)
 
 
 @pytest.mark.parametrize("sample", [ONE, SCALAR, DEEP, NOISE], ids=lambda sample: sample.id)
 def test_another_stream_is_right(trial: Trial, sample: Sample) -> None:
     record = verdict(trial, "own_stream", sample)
-    assert record["min_t"] <= -3, record["warnings"]
-    (output,) = record["outputs"]
-    assert output["is_random"] is True
-    assert output["p_value"] > 1e-6
+    check_is_right(record)
     assert (record["null_t"], record["undecidable_reason"]) == (math.inf, None)
-    (scored,) = by_sample([record])
-    assert scored["is_right"] is True
 
 
 @pytest.mark.parametrize(
@@ -64,12 +61,7 @@ def test_another_stream_is_right(trial: Trial, sample: Sample) -> None:
     ],
 )
 def test_a_fault_is_found(trial: Trial, candidate: str, sample: Sample) -> None:
-    record = verdict(trial, candidate, sample)
-    assert record["min_t"] == math.inf
-    assert record["outputs"][0]["p_value"] < 1e-6
-    assert any(warning.startswith("random_output: ") for warning in record["warnings"])
-    (scored,) = by_sample([record])
-    assert scored["is_right"] is False
+    check_is_wrong(verdict(trial, candidate, sample))
 
 
 def test_deterministic_outputs_are_compared_by_element(trial: Trial) -> None:
@@ -81,10 +73,7 @@ def test_deterministic_outputs_are_compared_by_element(trial: Trial) -> None:
 
 
 def test_eager_itself_draws_the_same_stream(trial: Trial) -> None:
-    record = verdict(trial, "eager", ONE)
-    (output,) = record["outputs"]
-    assert (output["random_test"], output["p_value"]) == ("same stream", None)
-    assert output["min_t"] == -math.inf
+    check_has_stream_of_eager(verdict(trial, "eager", ONE))
 
 
 def test_a_decomposition_without_dropout_is_found(trial: Trial) -> None:

@@ -1,4 +1,4 @@
-"""Patterns that are applied to text of strangers take linear time."""
+"""Patterns for untrusted text take linear time."""
 
 from __future__ import annotations
 

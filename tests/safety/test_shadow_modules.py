@@ -31,33 +31,20 @@ SERVERS = sorted(
 )
 """Every worker module of a fork server."""
 VERBS = {
-    "run": ["run", "./samples", "--compiler", "eager", "--out", "runs"],
-    "validate": ["validate", "./samples", "--check", "runnable"],
-    "import": ["import", "./samples", "--out", "imported.parquet"],
-    "transform": ["transform", "./samples", "--cast", "float64", "--out", "cast.parquet"],
-    "kernels": ["kernels", "./samples", "--compiler", "inductor", "--out", "kernels.parquet"],
-    "translate": ["translate", "./samples", "--to", "paddle", "--out", "paddle.parquet", "--check"],
-    "tasks": ["tasks", "./samples", "--out", "tasks"],
-    "tc compile": ["tc", "compile", "add.tc", "--shape", "A=8", "--shape", "B=8"],
-    "bisect": ["bisect", "./samples/linear", "--compiler", "wrong.py:compile", "--no-sizes"],
-    "tune": ["tune", "./samples", "--out", "tuned", "--trials", "2", "--tuner", "random"],
-    "tc tune": [
-        "tc",
-        "tune",
-        "add.tc",
-        "--shape",
-        "A=8",
-        "--shape",
-        "B=8",
-        "--cache",
-        "tuned.parquet",
-        "--population",
-        "2",
-        "--generations",
-        "1",
-    ],
-    "check": ["check", "./samples/linear", "candidate.py"],
-    "convert": ["convert", "./samples", "--to", "networkx"],
+    "run": "run ./samples --compiler eager --out runs",
+    "validate": "validate ./samples --check runnable",
+    "import": "import ./samples --out imported.parquet",
+    "transform": "transform ./samples --cast float64 --out cast.parquet",
+    "kernels": "kernels ./samples --compiler inductor --out kernels.parquet",
+    "translate": "translate ./samples --to paddle --out paddle.parquet --check",
+    "tasks": "tasks ./samples --out tasks",
+    "tc compile": "tc compile add.tc --shape A=8 --shape B=8",
+    "bisect": "bisect ./samples/linear --compiler wrong.py:compile --no-sizes",
+    "tune": "tune ./samples --out tuned --trials 2 --tuner random",
+    "tc tune": "tc tune add.tc --shape A=8 --shape B=8 --cache tuned.parquet --population 2 "
+    "--generations 1",
+    "check": "check ./samples/linear candidate.py",
+    "convert": "convert ./samples --to networkx",
 }
 QUICK = ("run", "validate", "import", "tc compile")
 FILES = {
@@ -70,7 +57,7 @@ FILES = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, which holds samples and modules that leave a mark when imported."""
+    """The working directory, with samples and with modules that leave a mark when imported."""
     write_directory(LINEAR, tmp_path / "samples" / "linear")
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
@@ -99,7 +86,7 @@ def test_a_worker_starts_without_the_working_directory(
     "verb", [pytest.param(verb, marks=() if verb in QUICK else pytest.mark.slow) for verb in VERBS]
 )
 def test_a_command_imports_nothing_from_the_working_directory(verb: str, folder: Path) -> None:
-    command = [sys.executable, "-P", "-m", "graphnet_datasets", *VERBS[verb]]
+    command = [sys.executable, "-P", "-m", "graphnet_datasets", *VERBS[verb].split()]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert not (folder / "imported").exists()
     assert done.returncode == 0, done.stdout + done.stderr

@@ -241,9 +241,8 @@ def test_unusual_modules_are_captured_whole(make: Callable[[], nn.Module], argum
     assert not first_difference(wrapped(other), expected)
     assert len(wrapped.samples) == 1
     assert not first_difference(other, keep_leaves(own))
-    assert not first_difference(list(again.state_dict().values()), keep_leaves(
-        list(module.state_dict().values())
-    ))  # fmt: skip
+    weights, own_weights = (list(net.state_dict().values()) for net in (again, module))
+    assert not first_difference(weights, keep_leaves(own_weights))
     for name in ("seen", "scale"):
         if hasattr(module, name):
             before = keep_leaves(getattr(module, name))
