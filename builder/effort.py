@@ -63,11 +63,11 @@ def read_efforts(build: Path) -> list[Effort]:
 
 @dataclasses.dataclass(frozen=True)
 class Spent:
-    """Total time and memory of several captures, of which `num_told` reported their CPU time."""
+    """Total time and memory of several captures, of which `num_timed` reported their CPU time."""
 
     num_captures: int
     num_failed: int
-    num_told: int
+    num_timed: int
     cpu_s: float
     wall_s: float
     peak_memory_bytes: int
@@ -76,7 +76,7 @@ class Spent:
         """Return the sum."""
         sums = {
             name: getattr(self, name) + getattr(other, name)
-            for name in ("num_captures", "num_failed", "num_told", "cpu_s", "wall_s")
+            for name in ("num_captures", "num_failed", "num_timed", "cpu_s", "wall_s")
         }
         peak = max(self.peak_memory_bytes, other.peak_memory_bytes)
         return Spent(**sums, peak_memory_bytes=peak)
@@ -143,9 +143,9 @@ def effort_table(sums: Sums) -> Iterator[str]:
         yield _line(title, task, spent)
     whole = functools.reduce(Spent.__add__, groups.values(), NOTHING)
     yield _line("all", "", whole)
-    if untold := whole.num_captures - whole.num_told:
+    if num_untimed := whole.num_captures - whole.num_timed:
         yield ""
-        yield f"{untold:,} captures were stopped before their CPU time was recorded."
+        yield f"{num_untimed:,} captures were stopped before their CPU time was recorded."
 
 
 def _title_and_task(key: str) -> tuple[str, str]:
@@ -155,7 +155,7 @@ def _title_and_task(key: str) -> tuple[str, str]:
 
 
 def _line(title: str, task: str, spent: Spent) -> str:
-    mean = f"{spent.cpu_s / spent.num_told:,.1f}" if spent.cpu_s else ""
+    mean = f"{spent.cpu_s / spent.num_timed:,.1f}" if spent.cpu_s else ""
     return (
         f"| {title} | {task} | {spent.num_captures:,} | {spent.num_failed:,} "
         f"| {spent.cpu_s / 3600:,.2f} | {spent.wall_s / 3600:,.2f} | {mean} "

@@ -21,14 +21,7 @@ from graphnet_datasets.isolation import (
     open_pool,
 )
 
-from .capturing import (
-    FAILURE,
-    LIMITS,
-    Capture,
-    Keys,
-    known,
-    work_of,
-)
+from .capturing import FAILURE, LIMITS, Capture, Keys, known, work_of
 from .catalog import Entry
 from .effort import record
 from .weights import path_of
@@ -43,7 +36,7 @@ def capture_all(
     keys: Keys | None = None,
     is_failure_kept: bool = False,
 ) -> Iterator[Capture]:
-    """Capture entries and yield each when it ends, from the build directory if it is stored there.
+    """Capture entries, unless the build directory has them, and yield each when it ends.
 
     With `is_failure_kept`, earlier failures under the same key are not retried. On a Ray cluster
     there is one worker per processor, and `jobs` is ignored. A lost worker is replaced and its

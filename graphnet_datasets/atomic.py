@@ -32,16 +32,16 @@ def replaced(path: str | os.PathLike[str], *, is_durable: bool = False) -> Itera
     have reached the disk when the block ends. The directory must exist.
 
     Raises:
-        OSError: the file cannot be written; it names `path`, not the original path.
+        OSError: the file cannot be written; the error names `path`, not the temporary path.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with replaced(f"{folder}/a.txt") as place:
     ...         _ = place.write_text("all of it")
-    ...     [each.name for each in Path(folder).iterdir()]
+    ...     [path.name for path in Path(folder).iterdir()]
     ['a.txt']
     """
     path = Path(path)
-    place = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_SUFFIX}")
+    place = path.with_name(_temporary_name(path.name))
     try:
         yield place
         if is_durable:
@@ -81,7 +81,7 @@ def write_inside(root: Path, name: str, content: bytes) -> Path:
     """
     relative = PurePosixPath(check_name(name, str(root)))
     check_links(root, name)
-    temporary = f".{relative.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+    temporary = _temporary_name(relative.name)
     with open_folder(root, str(relative.parent), is_made=True) as folder:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
@@ -107,10 +107,10 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def append_json(path: str | os.PathLike[str], value: Any) -> None:
-    """Append a JSON-compatible value as a line; it is on disk when the function returns.
+    """Append a JSON-compatible value as a line, which is on disk when the function returns.
 
-    An incomplete last line, which a killed process left, is removed. `decoding.read_journal` reads
-    the file.
+    An incomplete last line, left by a killed process, is removed. `decoding.read_journal` reads the
+    file.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     append_json(f"{folder}/a.jsonl", {"trial": 1})
@@ -207,7 +207,7 @@ def new_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     with new_directory(f"{folder}/a") as place:
     ...         place.mkdir()
     ...         _ = (place / "b.txt").write_text("b")
-    ...     sorted(each.name for each in Path(folder).rglob("*"))
+    ...     sorted(path.name for path in Path(folder).rglob("*"))
     ['a', 'b.txt']
     """
     path = Path(path)
@@ -229,7 +229,7 @@ def replaced_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     for text in ("first", "second"):
     ...         with replaced_directory(f"{folder}/a") as place:
     ...             _ = (place / text).write_text(text)
-    ...     sorted(each.name for each in Path(folder).rglob("*"))
+    ...     sorted(path.name for path in Path(folder).rglob("*"))
     ['a', 'second']
     """
     path = Path(path)
@@ -257,6 +257,10 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
     """
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _temporary_name(name: str) -> str:
+    return f".{name}.{os.getpid()}.{secrets.token_hex(4)}{_SUFFIX}"
 
 
 def _sync(path: Path) -> None:

@@ -7,7 +7,6 @@ variable `GRAPHNET_DATASETS_MAX_DECODED_BYTES`.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import math
@@ -148,21 +147,24 @@ def read_json_lines(path: str | os.PathLike[str]) -> list[Any]:
 
 
 def read_journal(path: str | os.PathLike[str], *, is_strict: bool = False) -> list[Any]:
-    """Return the values of a file that grows by `atomic.append_json`; [] if it is missing.
+    """Return the values of a file written by `atomic.append_json`, or [] if it is missing.
 
-    An incomplete last line, which a killed process left, is ignored. So are other lines that are
-    not JSON, unless `is_strict`.
+    An incomplete last line, left by a killed process, is ignored. Other lines that are not JSON are
+    ignored unless `is_strict`.
 
     Raises:
-        DecodedSizeError: The values may take more memory than the limit.
+        DecodedSizeError: The file, or the value of a line, may take more memory than the limit.
         ValueError: With `is_strict`, a complete line is not JSON.
         OSError: The file cannot be read.
     """
     content = read_bytes(path) if Path(path).exists() else b""
     values = []
     for line in content[: content.rfind(b"\n") + 1].splitlines():
-        with contextlib.suppress(*() if is_strict else (ValueError,)):
+        try:
             values.append(load_json(line, path))
+        except ValueError:
+            if is_strict:
+                raise
     return values
 
 
@@ -181,7 +183,8 @@ def check_parquet(
 
     Raises:
         DecodedSizeError: The size exceeds the limit, or the footer declares another number of
-        values. pyarrow.ArrowInvalid, OSError: The file is not Parquet, or cannot be read.
+            values.
+        pyarrow.ArrowInvalid, OSError: The file is not Parquet, or cannot be read.
     """
     if isinstance(source, str | os.PathLike):
         with Path(source).open("rb") as file:
@@ -302,7 +305,7 @@ def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
 
     Raises:
         DecodedSizeError: The file is larger than the limit.
-        OSError, ValueError, EOFError: It is not an `.npy` file, or the array holds objects.
+        OSError, ValueError, EOFError: It is not an `.npy` file, or the array contains objects.
     """
     content = read_bytes(path)
     return _read_array(io.BytesIO(content), path, len(content))
@@ -313,7 +316,7 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Raises:
         DecodedSizeError: the arrays take more than the limit.
-        OSError, ValueError, EOFError, zipfile.BadZipFile: it is not an `.npz`, an array holds
+        OSError, ValueError, EOFError, zipfile.BadZipFile: it is not an `.npz`, an array contains
             objects, or an array's header does not match its size.
     """
     arrays = {}

@@ -44,7 +44,7 @@ def extract(
     The decorator takes a module, a class of modules, or a function of tensors. A decorated module
     is an instance of the module's class that shares all attributes with the module; methods that
     call `forward` capture too. A decorated class captures each of its instances. After the first
-    call `samples` holds one `Sample` if the module is traced as a whole, and several, linked by
+    call `samples` contains one `Sample` if the module is traced as a whole, and several, linked by
     `provenance.parent_id`, if the graph breaks. The samples are run on the tensors of the call, and
     their outputs are compared with those of the module.
 
@@ -55,7 +55,7 @@ def extract(
 
     `out` is a Parquet file if it ends in `.parquet`, and a directory in GraphNet's format
     otherwise. It receives the samples of all modules that the decorator captures. Other samples in
-    a Parquet file are kept; samples of the same name are replaced.
+    a Parquet file remain; samples of the same name are replaced.
 
     The first call runs twice: once for its outputs, and once for tracing, after the state of the
     module, its arguments and the random generators has been restored. Afterwards their state is as
@@ -284,19 +284,16 @@ class _Record:
                 raise cannot_write(path, error) from error
 
     def _write_table(self, path: Path) -> None:
-        with locked(path.parent):
-            self._write_locked(path)
-
-    def _write_locked(self, path: Path) -> None:
         rows = [sample_to_row(sample, derived_columns(sample)) for sample in self._samples]
         table = to_arrow(rows)
-        if path.exists():
-            before = read_table(path)
-            own = {*self._names, *table["id"].to_pylist()}
-            keys = zip(before["id"].to_pylist(), before["parent_id"].to_pylist(), strict=True)
-            others = before.filter(pa.array([own.isdisjoint(key) for key in keys], pa.bool_()))
-            table = pa.concat_tables([others.cast(table.schema), table])
-        write_arrow(table, path)
+        with locked(path.parent):
+            if path.exists():
+                before = read_table(path)
+                own = {*self._names, *table["id"].to_pylist()}
+                keys = zip(before["id"].to_pylist(), before["parent_id"].to_pylist(), strict=True)
+                others = before.filter(pa.array([own.isdisjoint(key) for key in keys], pa.bool_()))
+                table = pa.concat_tables([others.cast(table.schema), table])
+            write_arrow(table, path)
 
 
 def _renamed(sample: Sample, before: str, after: str) -> Sample:

@@ -80,7 +80,7 @@ def place_inside(root: Path, name: str, where: str) -> Path:
 def check_links(root: Path, name: str) -> None:
     """Check that every existing part of `root / name` is a directory or a regular file.
 
-    Links of `root` itself are not looked at: the caller chose it.
+    Parts of `root` itself may be links, because the caller chose it.
 
     Raises:
         UnsafePathError: a part is a symbolic link, a pipe, a socket or a device.
@@ -97,9 +97,10 @@ def check_links(root: Path, name: str) -> None:
 
 
 def check_target(root: Path, path: Path) -> None:
-    """Check that no links lead from a path below `root` to a place outside of `root`. Links in
-    `root` itself are allowed, because the caller chose it. The blobs beside a snapshot in the cache
-    of the Hub count as inside.
+    """Check that no links lead from a path below `root` to a place outside of `root`.
+
+    Parts of `root` itself may be links, because the caller chose it. The blobs beside a snapshot in
+    the cache of the Hub count as inside.
 
     Raises:
         UnsafePathError: the path leads outside.
@@ -119,10 +120,9 @@ def check_target(root: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def open_folder(root: Path, name: str = ".", *, is_made: bool = False) -> Iterator[int]:
-    """Open the directory `root / name` without following links below `root`, and yield its
-    descriptor.
+    """Open the directory `root / name` without following links below `root`.
 
-    With `is_made`, create missing directories.
+    Yield its descriptor. With `is_made`, create missing directories.
 
     Raises:
         UnsafePathError: a part of `name` is a symbolic link.

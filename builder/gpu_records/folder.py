@@ -183,8 +183,7 @@ def merge(queue: Path, records: Iterable[Path]) -> pa.Table:
 
 
 def remaining(queue: Path) -> Iterator[str]:
-    """Yield a line for each device and arm with records: the number of records and of missing
-    records."""
+    """Yield a line for each device and arm with the numbers of records and of missing records."""
     digests = {name: read_digests(queue / name) for name in FILES}
     for device, done in read_done(queue, digests).items():
         for arm in ARMS:
@@ -198,7 +197,7 @@ def read_done(
     """Return the ids of samples that have a record, by name of the device and of the arm.
 
     A failure counts as a record; a record of a row that has changed since does not. Records of
-    different cards are kept apart, since their times do not belong in one table.
+    different cards are separate, because their times do not belong in one table.
 
     Args:
         queue: directory with the records that `merge` wrote.
@@ -329,14 +328,15 @@ def pack_caches(
 
 def _entries(caches: Path) -> dict[str, dict[str, Path]]:
     """Return the files of each sample of a directory, by their places in it."""
-    if not (caches / SAMPLES_NAME).is_file():
+    path = caches / SAMPLES_NAME
+    if not path.is_file():
         raise GraphNetError(
             f"`{caches}` has no `{SAMPLES_NAME}`. Choose a directory that "
             "`python -m builder gpu-cache` wrote."
         )
     return {
         record["id"]: {place: caches / place for place in record["entries"]}
-        for record in read_journal(caches / SAMPLES_NAME)
+        for record in read_journal(path)
         if record.get("entries")
     }
 

@@ -82,7 +82,7 @@ class Running:
         """
         with self.lock:
             if self.is_handed_over:
-                raise BrokenPipeError("The server belongs to another owner by now.")
+                raise BrokenPipeError("The server now belongs to another owner.")
             control = self.control.dup()
             self.num_jobs += 1
         try:

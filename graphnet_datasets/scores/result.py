@@ -27,7 +27,7 @@ class Scores:
     `lambda`, `eta`, for ES `gamma` and `pi_1` …, `num_correct`, the number of failures of each kind
     (`num_accuracy`, `num_runtime`, `num_compile` …), `num_samples`, the N of this t (below that of
     the others only in the variant "decidable"), `vacuous_share`, the share of samples whose
-    comparison at t an all-zero output would pass, and and `undecidable_share`, the same plus the
+    comparison at t an all-zero output would pass, and `undecidable_share`, the same plus the
     samples whose eager run itself fails at t against float64. None means undefined or unknown.
     `warnings` counts the samples in N with warnings of each kind; `conditions` contains the
     conditions that differ among the records, with the number of records for each value.

@@ -59,8 +59,7 @@ def require(
     dataset: str | os.PathLike[str] = "graphnet",
     framework: str = "",
 ) -> Chosen:
-    """Select at least one sample like `select_rows`, optionally of one framework, without reading
-    it.
+    """Select at least one sample like `select_rows`, optionally of one framework, but read no rows.
 
     Raises:
         DatasetNotFoundError: a name or path does not exist, or no sample matches; the message names

@@ -79,7 +79,7 @@ def check_parts(sample: Sample, runner: Runner) -> str:
     for place, (value, whole) in enumerate(zip(returned, expected, strict=True)):
         if not runner.is_same(values[value], whole):
             raise Failed(
-                f"If the sample is cut into {len(parts)} parts, output {place} is no "
-                "longer bit-equal."
+                f"If the sample is cut into {len(parts)} parts, output {place} is no longer "
+                "bit-equal."
             )
     return f"Cut into {len(parts)} parts."

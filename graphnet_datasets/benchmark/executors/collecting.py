@@ -46,7 +46,7 @@ COMPILER_ERRORS: tuple[type[CompilerError], ...] = (
     CompilerUnavailableError,
     CompilerError,
 )
-"""Errors of `SampleRunner.find_candidate` about compilers, by name."""
+"""Errors that `SampleRunner.find_candidate` raises if a compiler cannot be used."""
 
 
 def read_run(run: judging.Run, outcome: Outcome, directory: Path) -> None:

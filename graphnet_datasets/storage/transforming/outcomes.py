@@ -16,8 +16,7 @@ MAX_REASONS_SHOWN = 20
 
 @dataclasses.dataclass(frozen=True)
 class Refusal:
-    """The reason why `count` samples could not be created from a graph, with the first error's
-    message."""
+    """The reason why `count` samples of a graph are missing, with the first error's message."""
 
     reason: str
     operator: str = ""

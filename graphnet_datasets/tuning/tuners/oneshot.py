@@ -2,12 +2,12 @@
 
 Ryu, Park and Sung, "One-Shot Tuner for Deep Learning Compilers", CC 2022. Offline, tasks are drawn
 in proportion to how often real models call them, records biased towards fast programs are
-collected, and the predictor is trained. At compile time `pool_size` candidates are
-drawn, and the one with the best prediction is used.
+collected, and the predictor is trained. At compile time `pool_size` candidates are drawn, and the
+one with the best prediction is used.
 
 Differences from the paper: biased collection uses the tuner `ansor` without generations and with
-half of its proposals random; the first proposals are all random. `picks` may be
-greater than 1 if a few measurements are affordable.
+half of its proposals random; the first proposals are all random. `picks` may be greater than 1 if a
+few measurements are affordable.
 """
 
 from __future__ import annotations
