@@ -6,7 +6,7 @@ Text from data must not move the cursor, set titles, hide words or change the re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _CONTROLS = re.compile(
@@ -38,6 +38,16 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     ('1 run', '12 graphs', '0 directories')
     """
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def first_few(names: Sequence[str], limit: int) -> str:
+    """Return at most `limit` names, and the number of the others.
+
+    >>> first_few(["a", "b", "c"], 3), first_few(["a", "b", "c"], 1)
+    ('a, b, c', 'a and 2 more')
+    """
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def printable_line(text: object) -> str:

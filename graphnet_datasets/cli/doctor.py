@@ -61,10 +61,10 @@ def diagnose_compiler(
 ) -> None:
     """Examine a compiler on a small subset, or print the state of this machine.
 
-    A small subset that represents the dataset runs under the compiler as with `graphnet run`:
-    graphs of all tasks, frequent parts, and known compiler bugs. The worst three samples are
-    reduced as with `graphnet bisect`, each to a test. One HTML page contains everything. Exits 3 if
-    a run is wrong or failed. The same command continues where it was stopped.
+    Runs graphs of all tasks, frequent parts and known compiler bugs as `graphnet run` does, and
+    reduces the worst three samples to tests as `graphnet bisect` does. One HTML page contains all
+    results. Exits with 3 if a run is wrong or failed. The same command continues after an
+    interruption.
     """
     from ..diagnosis.machine import Machine
 

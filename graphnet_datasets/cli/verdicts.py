@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..terminal import counted, printable_line
+from ..terminal import counted, first_few, printable_line
 from .terminal import echo
 
 BUSY_SHARE = 0.1
@@ -59,6 +59,7 @@ class VerdictPrinter:
 
         Runs of the samples and compilers in `expected` are printed, and do not count as failures.
         """
+        from ..benchmark.commands import bisect_command_of
         from ..scores import Outcome, as_table, split_arms, summarise_arms
         from ..scores.summary_text import closing_lines, with_short_names
 
@@ -87,7 +88,9 @@ class VerdictPrinter:
             for outcome, word in ((Outcome.WRONG, "Wrong"), (Outcome.FAILED, "Failed")):
                 names = summary.with_outcome(outcome)
                 if names:
-                    echo(f"{word}: {_listed(names, records)}", colour="red")
+                    command = bisect_command_of(records[names[0]])
+                    shown = first_few([printable_line(name) for name in names], MAX_NAMED)
+                    echo(f"{word}: {shown} ({command}).", colour="red")
         echo(f"Records: {self._out} (graphnet score {self._out}, graphnet plot {self._out})")
         return has_failures
 
@@ -100,15 +103,6 @@ class VerdictPrinter:
             has_failures |= any((name, summary.compiler) not in expected for name in bad)
             echo(json.dumps({"compiler": summary.compiler} | summary.to_dict()))
         return has_failures
-
-
-def _listed(names: list[str], records: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the first names, and the command that bisects the first graph."""
-    from ..benchmark.commands import bisect_command_of
-
-    shown = ", ".join(map(printable_line, names[:MAX_NAMED]))
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return f"{shown}{more} ({bisect_command_of(records[names[0]])})."
 
 
 def _describe_machine(record: Mapping[str, Any]) -> str:

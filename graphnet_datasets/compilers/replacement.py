@@ -16,7 +16,7 @@ from typing import Any
 from ..decoding import read_text
 from ..errors import CandidateError
 from ..suggestions import did_you_mean
-from ..terminal import counted
+from ..terminal import counted, first_few
 from .base import Compiler
 
 CALL_MARK = "()"
@@ -252,6 +252,4 @@ def _names_of_call(
 
 
 def _listed(names: Mapping[str, Any] | Sequence[str]) -> str:
-    shown = [f"`{name}`" for name in names]
-    more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
-    return ", ".join(shown[:12]) + more
+    return first_few([f"`{name}`" for name in names], 12)

@@ -1,6 +1,6 @@
 """A small subset of a dataset for the diagnosis of a compiler: graphs, parts, known bugs.
 
-Whole graphs are balanced over tasks and numbers of operators; within such a cell, graphs that cover
+Whole graphs are balanced over tasks and size classes. Within a task and class, graphs that cover
 the most operators and families come first. Parts are the most frequent fusible parts of each task.
 The known bugs are those of the compiler, or verified bugs of several compilers for one without
 known bugs. Every prefix of the subset has about the same mixture, so that a run that is stopped
@@ -54,13 +54,9 @@ class Subset:
             "part": iter(self.parts),
             "bug": iter(self.bugs),
         }
-        ids: list[str] = []
         total = len(self.graphs) + len(self.parts) + len(self.bugs)
-        for kind in itertools.cycle(PATTERN):
-            if len(ids) == total:
-                return tuple(ids)
-            ids += itertools.islice(waiting[kind], 1)
-        return tuple(ids)
+        turns = (itertools.islice(waiting[kind], 1) for kind in itertools.cycle(PATTERN))
+        return tuple(itertools.islice(itertools.chain.from_iterable(turns), total))
 
     def __str__(self) -> str:
         kinds = [
@@ -80,8 +76,8 @@ def choose_subset(
 ) -> Subset:
     """Choose `count` samples for the diagnosis of a compiler: two thirds are whole graphs.
 
-    A dataset without graphs below the limits of this module is represented by its graphs with the
-    fewest operators. Its parts and bugs are optional.
+    If all graphs exceed the limits of this module, the choice is among all of them. The configs of
+    parts and bugs are optional.
 
     Raises:
         RunError: `count` is below 1.
@@ -93,20 +89,20 @@ def choose_subset(
     """
     if count < 1:
         raise RunError(f"The number of samples is {count}, but at least 1 is needed.")
-    bounded = {"max_ops": OPS_LIMITS[-1], "max_flops": MAX_FLOPS, "max_params": MAX_PARAMS}
-    every = Filters(framework=(framework,))
-    num_graphs = len(choose(str(dataset), every, dataset=dataset))
+    filters = Filters(framework=(framework,))
+    bounded = dataclasses.replace(
+        filters, max_ops=OPS_LIMITS[-1], max_flops=MAX_FLOPS, max_params=MAX_PARAMS
+    )
+    all_graphs = choose(str(dataset), filters, dataset=dataset)
+    small_graphs = choose(str(dataset), bounded, dataset=dataset)
     columns = ("num_ops", "family", "task", "op_histogram")
-    rows: list[Mapping[str, Any]] = []
-    for bounds in (bounded, {}):
-        filters = dataclasses.replace(every, **bounds)
-        rows = rows or [*choose(str(dataset), filters, dataset=dataset).stream(columns)]
+    rows = [*(small_graphs if len(small_graphs) else all_graphs).stream(columns)]
     if not rows:
-        raise no_match(str(dataset), every, dataset=dataset)
+        raise no_match(str(dataset), filters, dataset=dataset)
     num_bugs = PATTERN.count("bug") * count // len(PATTERN)
     num_parts = PATTERN.count("part") * count // len(PATTERN)
-    bugs = [*itertools.islice(_bugs(compiler, every, dataset), num_bugs)]
-    parts = [*itertools.islice(_parts(every, dataset), num_parts)]
+    bugs = [*itertools.islice(_bugs(compiler, filters, dataset), num_bugs)]
+    parts = [*itertools.islice(_parts(filters, dataset), num_parts)]
     graphs = [*itertools.islice(_balanced(rows), count - len(bugs) - len(parts))]
     tasks = {row["id"]: row["task"] for row in rows}
     return Subset(
@@ -114,7 +110,7 @@ def choose_subset(
         parts=tuple(parts),
         bugs=tuple(bugs),
         num_tasks=len({tasks[name] for name in graphs}),
-        num_graphs=num_graphs,
+        num_graphs=len(all_graphs),
     )
 
 
@@ -141,14 +137,8 @@ def _balanced(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _by_coverage(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the ids in the order in which they cover operators and families."""
-    things = [
-        {
-            **row,
-            "ops": [{"target": entry["target"]} for entry in row.get("op_histogram") or ()],
-        }
-        for row in rows
-    ]
-    return cover(things, len(things), ("operators", "families")).ids
+    with_ops = ({**row, "ops": row.get("op_histogram") or ()} for row in rows)
+    return cover(with_ops, len(rows), ("operators", "families")).ids
 
 
 def _parts(filters: Filters, dataset: str | os.PathLike[str]) -> Iterator[str]:

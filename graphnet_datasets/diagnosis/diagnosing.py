@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -17,14 +18,13 @@ from ..bisection.bisecting import default_settings
 from ..bisection.trials import TrialRunner
 from ..errors import GraphNetError
 from ..report.names import slug
-from ..sample import Sample
 from ..scores import Outcome
 from ..scores.summary_text import describe_run
 from ..storage.filters import Filters
-from ..storage.selection import require
+from ..storage.selection import load_sample
 from .choosing import Subset
 from .machine import Machine
-from .result import Diagnosis, Finding, is_known_bug
+from .result import RUNS_NAME, Diagnosis, Finding, is_known_bug
 
 NUM_WORST = 3
 """Maximum number of bisected samples."""
@@ -33,10 +33,7 @@ RUN_SHARE = 0.6
 MIN_BISECTION_S = 15.0
 """Time of a bisection in seconds if the runs have used up the time."""
 SLOW = 0.9
-"""Right samples whose whole interval is below this speedup count as slow."""
-MAX_BOUND = 0.95
-"""Greatest bound below which a part of a slow sample is slow."""
-IDS_NAME, RUNS_NAME = "ids.txt", "runs"
+"""Right samples whose interval of the speedup is below this value count as slow."""
 
 
 def diagnose(
@@ -56,10 +53,8 @@ def diagnose(
     """Run the samples of a subset under a compiler, and bisect the worst three.
 
     The records are in `out`/runs and the trials in a directory per bisected sample, so that the
-    same call continues where an earlier one ended. After `RUN_SHARE` of the time the run
-    stops at the next record. Wrong samples come before failed ones and those before slow ones;
-    samples that fail in different ways come first. `on_record` and `on_progress` are those of `run`
-    and `bisect`.
+    same call continues where an earlier one ended. After `RUN_SHARE` of the time, the run stops at
+    the next record. `on_record` and `on_progress` are those of `run` and `bisect`.
 
     Raises:
         CompilerError: The compiler is unknown, unavailable or wrongly configured.
@@ -70,7 +65,7 @@ def diagnose(
     machine = Machine.read()
     place, settings = Path(out), settings or Settings()
     place.mkdir(parents=True, exist_ok=True)
-    ids = write_text(place / IDS_NAME, "".join(f"{name}\n" for name in subset.ids))
+    ids = write_text(place / "ids.txt", "".join(f"{name}\n" for name in subset.ids))
     runs = run_records(
         [f"@{ids}"],
         compiler,
@@ -99,8 +94,9 @@ def diagnose(
     )
     findings = []
     if worst:
-        runner = TrialRunner(device, trial_settings, compilers=(compiler,))
-        try:
+        with contextlib.closing(
+            TrialRunner(device, trial_settings, compilers=(compiler,))
+        ) as runner:
             for number, record in enumerate(worst):
                 left_s = start_s + seconds - time.monotonic()
                 share_s = max(left_s / (len(worst) - number), MIN_BISECTION_S)
@@ -110,15 +106,13 @@ def diagnose(
                         compiler,
                         place / slug(record["sample_id"]),
                         options=options,
-                        filters=Filters(framework=(framework,)),
+                        framework=framework,
                         dataset=dataset,
                         runner=runner,
                         budget=Budget(seconds=share_s),
                         on_progress=on_progress,
                     )
                 )
-        finally:
-            runner.close()
     return Diagnosis(
         compiler=compiler,
         machine=machine,
@@ -173,13 +167,13 @@ def choose_worst(records: list[dict[str, Any]], count: int = NUM_WORST) -> list[
 def _slow_bound(record: Mapping[str, Any]) -> float | None:
     """Return the speedup below which parts of a slow sample are slow; None if it is not slow.
 
-    The bound is the geometric mean of the sample's speedup and 1, so that noise does not hide the
-    failure.
+    The bound is the geometric mean of 1 and the upper end of the sample's interval, so that noise
+    does not hide the slowdown.
     """
     high = record.get("speedup_high")
     if not high or not math.isfinite(high) or high >= SLOW:
         return None
-    return min(math.sqrt(high), MAX_BOUND)
+    return math.sqrt(high)
 
 
 def _bisect(
@@ -187,7 +181,7 @@ def _bisect(
     compiler: str,
     place: Path,
     *,
-    filters: Filters,
+    framework: str,
     dataset: str,
     **arguments: Any,
 ) -> Finding:
@@ -196,10 +190,8 @@ def _bisect(
     finding = Finding(record["sample_id"], outcome, " ".join(verdict.split()))
     slower_than = _slow_bound(record) if outcome is Outcome.RIGHT else None
     try:
-        (row,) = require(record["sample_id"], filters, dataset=dataset).read()
-        bisection = bisect(
-            Sample.from_row(row), compiler, place, slower_than=slower_than, **arguments
-        )
+        sample = load_sample(record["sample_id"], dataset, framework=framework)
+        bisection = bisect(sample, compiler, place, slower_than=slower_than, **arguments)
         files = bisection.write(place)
     except GraphNetError as error:
         return dataclasses.replace(finding, reason=str(error))

@@ -15,7 +15,7 @@ from ..version import __version__
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """The state of a machine; `load` is the mean number of running processes of a minute."""
+    """The state of a machine; `load` is the mean number of running processes in the last minute."""
 
     threads: int
     load: float
@@ -61,8 +61,8 @@ class Machine:
         missing = [name for name, is_on in self.confinement.items() if not is_on]
         if missing:
             sentences.append(
-                f"This system lacks {' and '.join(missing)}. Workers run without; run samples of "
-                "strangers on another machine or in a container with a recent kernel."
+                f"This system lacks {' and '.join(missing)}, so workers are less confined. Run "
+                "samples from strangers on another machine, or in a container with a recent kernel."
             )
         if self.load > self.threads / 2:
             sentences.append(

@@ -12,7 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+<<<<<<< HEAD
 from ..decoding import read_text
+=======
+from ..bisection.result import TEST_FILE
+>>>>>>> d7a19402 (Diagnosis uses shared functions for lists, scores and samples)
 from ..report.graph_picture import draw_graph
 from ..report.page import environments, render_page
 from ..report.site.charts import score_bar
@@ -21,10 +25,10 @@ from ..scores.expected import describe_expectations
 from ..scores.latency import eager_ms
 from ..scores.summary_text import describe_run, short_compiler
 from ..terminal import printable_line
-from .result import TEST_NAME, Diagnosis, Finding, is_known_bug
+from .result import Diagnosis, Finding, is_known_bug
 
-ORDER = (*(Outcome.WRONG, Outcome.FAILED, Outcome.UNDECIDABLE, Outcome.NOT_COUNTED, Outcome.RIGHT),)
-"""Outcomes in the order of the table; right samples follow, the slowest first."""
+ORDER = (Outcome.WRONG, Outcome.FAILED, Outcome.UNDECIDABLE, Outcome.NOT_COUNTED, Outcome.RIGHT)
+"""Outcomes in the order of the table."""
 MAX_TEST_BYTES = 200_000
 """Maximum size of a test whose text the page contains."""
 
@@ -72,7 +76,7 @@ def _finding(finding: Finding, out: Path) -> str:
     """Return the section of one sample: its verdict, the minimal part, and the test below `out`."""
     parts = [
         f"<h3>{html.escape(printable_line(finding.sample_id))}</h3>",
-        f"<p{_css(finding.kind != 'slow')}>{html.escape(printable_line(finding.verdict))}</p>",
+        f"<p{_css(finding.kind != 'slow')}>{html.escape(finding.verdict)}</p>",
     ]
     bisection = finding.bisection
     if bisection is None:
@@ -87,8 +91,13 @@ def _finding(finding: Finding, out: Path) -> str:
         '<div class="scroll"><img class="graph" alt="The graph of the minimal part" '
         f'src="data:image/svg+xml;base64,{picture}"></div>'
     )
+<<<<<<< HEAD
     text = read_text(finding.files[TEST_NAME])
     name = html.escape(str(finding.files[TEST_NAME].relative_to(out)))
+=======
+    text = finding.files[TEST_FILE].read_text()
+    name = html.escape(str(finding.files[TEST_FILE].relative_to(out)))
+>>>>>>> d7a19402 (Diagnosis uses shared functions for lists, scores and samples)
     if len(text) <= MAX_TEST_BYTES:
         parts.append(f"<details><summary>{name}</summary><pre>{html.escape(text)}</pre></details>")
     else:
@@ -111,12 +120,11 @@ def _table(diagnosis: Diagnosis) -> str:
         if value and math.isfinite(value)
     ]
     domain = min([0.5, *bounds]), max([2.0, *bounds])
-    head = ("sample", "kind", "eager", "verdict")
-    cells = "".join(f"<th>{name}</th>" for name in head)
+    head = "".join(f"<th>{name}</th>" for name in ("sample", "kind", "eager", "verdict"))
     body = "".join(_row(row, time_ms, diagnosis, domain) for row, time_ms in rows)
     return (
         '<h2>All samples</h2><div class="scroll"><table class="samples">'
-        f"<tr>{cells}</tr>{body}</table></div>"
+        f"<tr>{head}</tr>{body}</table></div>"
     )
 
 
@@ -125,7 +133,7 @@ def _row(
 ) -> str:
     name = row["sample_id"]
     outcome, line = describe_run(row)
-    verdict = printable_line(" ".join(line.split()))
+    verdict = " ".join(line.split())
     is_bad = outcome in (Outcome.WRONG, Outcome.FAILED)
     kind = (
         "bug" if is_known_bug(name) else "part" if name in diagnosis.subset.parts else row["task"]

@@ -5,36 +5,35 @@ from __future__ import annotations
 import dataclasses
 import functools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ..bisection import Bisection
+from ..bisection.result import TEST_FILE
 from ..schema.tables import COMPILER_BUGS
 from ..scores import Expectation, Outcome, Summary, as_table, summarise
 from ..scores.intervals import Mean
 from ..scores.latency import split_by_size
 from ..scores.summary_text import (
+    compared_with_eager,
     describe_run,
     mean_text,
     no_interval,
-    not_distinguishable,
+    score_text,
     short_compiler,
     times_text,
 )
 from ..scores.variants import TOLERANCE
-from ..terminal import counted, printable_line
+from ..terminal import counted, first_few, printable_line
 from .choosing import Subset
 from .machine import Machine
 
-REPORT_NAME = "report.html"
-TEST_NAME = "test_minimal.py"
+REPORT_NAME, RUNS_NAME = "report.html", "runs"
 MAX_NAMED = 3
-"""Maximum number of samples named per outcome."""
-MAX_TARGETS = 3
-"""Maximum number of operators named per finding."""
+"""Maximum number of samples named per outcome, and of operators named per finding."""
 MAX_REASON = 120
 """Maximum length of the reason why a sample was not reduced, in a line."""
 
@@ -50,7 +49,7 @@ def is_known_bug(sample_id: str) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A wrong, failed or slow sample, with its bisection or the reason for the lack of it."""
+    """A wrong, failed or slow sample, with its bisection or the reason why it is missing."""
 
     sample_id: str
     outcome: Outcome
@@ -71,13 +70,11 @@ class Finding:
             reason = " ".join(self.reason.split())
             short = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
             return f"not reduced: {short}"
-        targets = [*dict.fromkeys(self.bisection.targets)]
-        more = f" and {len(targets) - MAX_TARGETS} more" if len(targets) > MAX_TARGETS else ""
         num_ops = counted(len(self.bisection.ops), "operator")
         text = f"{num_ops} of {self.bisection.whole.num_ops}"
         if not self.bisection.is_minimal:
             text += " (not yet minimal)"
-        return f"{text}, {', '.join(targets[:MAX_TARGETS])}{more}"
+        return f"{text}, {first_few([*dict.fromkeys(self.bisection.targets)], MAX_NAMED)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -89,7 +86,7 @@ class Finding:
             "failure": str(bisection.failure) if bisection else None,
             "targets": list(bisection.targets) if bisection else None,
             "is_minimal": bisection.is_minimal if bisection else None,
-            "test": str(self.files[TEST_NAME]) if self.files else None,
+            "test": str(self.files[TEST_FILE]) if self.files else None,
             "reason": self.reason or None,
         }
 
@@ -114,12 +111,8 @@ class Diagnosis:
     @functools.cached_property
     def models(self) -> pa.Table:
         """The records of whole graphs and parts."""
-        return self._records(is_of_bug=False)
-
-    @functools.cached_property
-    def bugs(self) -> pa.Table:
-        """The records of known bugs."""
-        return self._records(is_of_bug=True)
+        is_model = [not is_known_bug(name) for name in self.runs["sample_id"].to_pylist()]
+        return self.runs.filter(pa.array(is_model, pa.bool_()))
 
     @functools.cached_property
     def summary(self) -> Summary | None:
@@ -165,12 +158,12 @@ class Diagnosis:
                 (
                     "Worst" if not number else "",
                     f"{finding.sample_id}: {finding.kind}; {finding.minimal_case}"
-                    + (f" -> {finding.files[TEST_NAME]}" if finding.files else ""),
+                    + (f" -> {finding.files[TEST_FILE]}" if finding.files else ""),
                     finding.kind != "slow",
                 )
                 for number, finding in enumerate(self.findings)
             ),
-            ("Report", f"{self.page} (records: graphnet score {self.out / 'runs'})", False),
+            ("Report", f"{self.page} (records: graphnet score {self.out / RUNS_NAME})", False),
         ]
         return [(label, printable_line(text), is_bad) for label, text, is_bad in lines if text]
 
@@ -204,10 +197,6 @@ class Diagnosis:
         }
         return {size: mean for size, mean in means.items() if mean.value is not None}
 
-    def _records(self, *, is_of_bug: bool) -> pa.Table:
-        is_chosen = [is_known_bug(name) == is_of_bug for name in self.runs["sample_id"].to_pylist()]
-        return self.runs.filter(pa.array(is_chosen, pa.bool_()))
-
     def _machine_text(self) -> str:
         noise = f"load {self.machine.load:.1f} before"
         if self.other_cpu_share is not None:
@@ -239,7 +228,7 @@ class Diagnosis:
             if outcome is Outcome.RIGHT or not names:
                 continue
             names.sort(key=lambda name: (name not in worst_first, name))
-            parts.append(f"{len(names)} {outcome} ({_listed(names)})")
+            parts.append(f"{len(names)} {outcome} ({first_few(names, MAX_NAMED)})")
         is_bad = bool(summary.counts.get(Outcome.WRONG) or summary.counts.get(Outcome.FAILED))
         return "Verdict", ", ".join(parts), is_bad
 
@@ -247,19 +236,16 @@ class Diagnosis:
         summary = self.summary
         if summary is None or summary.s is None:
             return "no S(-3): no run counts"
-        text = f"S({TOLERANCE}) = {_plain(Mean(summary.s, summary.s_low, summary.s_high, 0))}"
+        score = Mean(summary.s, summary.s_low, summary.s_high, 0)
+        text = f"S({TOLERANCE}) = {score_text(score)}"
         if summary.s_low is None:
             text += f", {no_interval(summary.s_family)}"
         if summary.counts.get(Outcome.WRONG) or summary.counts.get(Outcome.FAILED):
             text += f"; a wrong or failed graph counts as {summary.b:g}x"
         mean = summary.speedup
-        verdict = {1: "faster than eager", -1: "slower than eager", None: ""}
         if mean.value is not None:
             text += f"; right ones {mean_text(mean)}"
-            conclusion = (
-                not_distinguishable(mean) if mean.direction == 0 else verdict[mean.direction]
-            )
-            text += f", {conclusion}" if conclusion else ""
+            text += "" if mean.direction is None else f", {compared_with_eager(mean)}"
         return text
 
     def _sizes_text(self) -> str:
@@ -272,37 +258,30 @@ class Diagnosis:
         return ", ".join(sizes)
 
     def _bugs_line(self) -> tuple[str, str, bool]:
-        """Return how many known bugs show, and the verdicts that the dataset does not expect."""
-        label, names = "Known bugs", self.bugs["sample_id"].to_pylist()
+        """Return how many known bugs the compiler has, and its unexpected verdicts."""
+        label, names = "Known bugs", [name for name in self.outcomes if is_known_bug(name)]
         if not names:
             return label, "", False
         bad = [name for name in names if self.outcomes[name] is not Outcome.RIGHT]
         text = f"{len(names) - len(bad)} of {len(names)} right"
         if bad:
-            text += f"; not right: {_listed([_short_bug(name) for name in bad])}"
+            text += f"; not right: {first_few([_short_bug(name) for name in bad], MAX_NAMED)}"
         if self.expectations:
             changed = [
                 f"{_short_bug(item.sample_id)} (expected {item.expected})"
                 for item in self.expectations
                 if not item.is_met
             ]
-            text += f"; unlike before: {_listed(changed)}" if changed else "; all as expected"
+            text += (
+                f"; unlike before: {first_few(changed, MAX_NAMED)}"
+                if changed
+                else "; all as expected"
+            )
         expected = {item.sample_id for item in self.expectations}
         is_bad = not {*bad} <= expected or not all(item.is_met for item in self.expectations)
         return label, text, is_bad
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others."""
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return f"{', '.join(names[:MAX_NAMED])}{more}"
-
-
 def _short_bug(sample_id: str) -> str:
     """Return the id of a known bug without the name of its config."""
     return sample_id.partition("/")[2]
-
-
-def _plain(mean: Mean) -> str:
-    """Return a score with its interval, without the sign for a multiple."""
-    return mean_text(mean).replace("x", "", 1)

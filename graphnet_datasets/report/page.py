@@ -64,7 +64,7 @@ def write_page(
     variant: str = "report",
     duplicates: Duplicates = "refuse",
 ) -> Path:
-    """Write a page about run sets (a name each, the records of one compiler) and return its path.
+    """Write a page about run sets, the records of one compiler by name, and return its path.
 
     Raises:
         ScoreError: a run set cannot be scored.

@@ -134,7 +134,7 @@ def headline(summaries: Sequence[Summary], machine: str) -> str:
             f"{but}."
         )
     listed = [
-        f"{summary.name} {mean_text(summary.s_family).replace('x', '', 1)} with "
+        f"{summary.name} {score_text(summary.s_family)} with "
         f"{summary.s_family.num_families} families"
         for summary in eligible[:MAX_IN_HEADLINE]
     ]
@@ -184,6 +184,15 @@ def mean_text(mean: Mean) -> str:
     return f"{text} ({ends[0]} to {ends[1]})"
 
 
+def score_text(mean: Mean) -> str:
+    """Return S(t) with its interval.
+
+    >>> score_text(Mean(1.164, 0.93, 1.412, 6))
+    '1.16 (0.93 to 1.41)'
+    """
+    return mean_text(mean).replace("x", "", 1)
+
+
 def times_text(value: float | None) -> str:
     """Return a ratio with two decimals, or two digits if it is below 0.1.
 
@@ -204,6 +213,19 @@ def seconds_text(value: float | None) -> str:
     if value < 0.005:
         return "0 s"
     return f"{value:.0f} s" if value >= 10 else f"{value:.2g} s"
+
+
+def compared_with_eager(mean: Mean) -> str:
+    """Return whether an arm is faster or slower than eager, or why this is unknown.
+
+    >>> compared_with_eager(Mean(1.16, 1.01, 1.33, 6))
+    'faster than eager'
+    """
+    if mean.direction is None:
+        return no_interval(mean)
+    if mean.direction == 0:
+        return not_distinguishable(mean)
+    return "faster than eager" if mean.direction == 1 else "slower than eager"
 
 
 def not_distinguishable(mean: Mean) -> str:
@@ -248,20 +270,14 @@ def closing_lines(summary: Summary) -> list[str]:
     text = ", ".join([f"{num_right} of {summary.num_graphs} right", *others])
     if summary.s is not None:
         score = Mean(summary.s, summary.s_low, summary.s_high, 0)
-        text += f". S({TOLERANCE}) = {mean_text(score).replace('x', '', 1)}"
+        text += f". S({TOLERANCE}) = {score_text(score)}"
         if counts.get(Outcome.WRONG) or counts.get(Outcome.FAILED):
             text += f", where a wrong or failed graph counts as {summary.b:g}x"
     lines = [f"{summary.name}: {text}."]
     mean = summary.speedup
     if mean.value is not None:
         subject = "Speedup" if num_right == summary.num_graphs else "The right ones alone"
-        verdict = {
-            1: "faster than eager",
-            -1: "slower than eager",
-            0: not_distinguishable(mean),
-            None: no_interval(mean),
-        }[mean.direction]
-        lines.append(f"{subject}: {mean_text(mean)}, {verdict}.")
+        lines.append(f"{subject}: {mean_text(mean)}, {compared_with_eager(mean)}.")
     if len(summary.right_samples) > 1 and (slowest := summary.slowest()):
         lines.append(f"Slowest: {slowest[0]}, {times_text(slowest[1])}.")
     return [printable_line(line) for line in lines]

@@ -20,6 +20,7 @@ from ..errors import (
 from ..frameworks import framework_named, module
 from ..sample import Sample, Value
 from ..schema import GRAPHS_SCHEMA, sample_from_row, sample_to_row
+from ..terminal import first_few
 from .outcomes import CheckResult
 
 _MAX_LISTED = 5
@@ -138,8 +139,7 @@ def _compare(sample: Sample, other: Sample, form: str) -> None:
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return ", ".join(f"`{name}`" for name in names[:_MAX_LISTED]) + more
+    return first_few([f"`{name}`" for name in names], _MAX_LISTED)
 
 
 READING: dict[str, Callable[[Sample], Any]] = {

@@ -73,11 +73,11 @@ def test_references_are_of_eager_by_default(tmp_path: Path) -> None:
     options = run_options.CompilerOptions()
     assert options.names("torch", is_control=False) == ["inductor"]
     assert options.names("paddle", is_control=True) == ["paddle-eager"]
-    given = run_options.CompilerOptions(compiler=["a", "b"], option=["x=1"])
-    assert given.names("torch", is_control=True) == ["a", "b"]
+    options = run_options.CompilerOptions(compiler=["a", "b"], option=["x=1"])
+    assert options.names("torch", is_control=True) == ["a", "b"]
     with pytest.raises(RunError, match="`--option` sets an option of one compiler"):
-        given.options()
-    kept = run_options.ComparisonOptions(reference=tmp_path)
-    assert kept.is_control and kept.place(None) == tmp_path
+        options.options()
+    comparison = run_options.ComparisonOptions(reference=tmp_path)
+    assert comparison.is_control and comparison.place(None) == tmp_path
     with pytest.raises(RunError, match="Remove `--out`"):
-        kept.place(tmp_path)
+        comparison.place(tmp_path)

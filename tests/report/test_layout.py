@@ -148,7 +148,7 @@ def test_the_plots_of_the_embedded_records(browser: Browser, tmp_path: Path) -> 
     for name, figure in figures.items():
         save(figure, tmp_path / "plots", name)
     defects = {}
-    # The samples of three arms stand for the others, which are drawn alike.
+    # The samples of three arms represent the others, which are plotted the same way.
     arms = sorted((tmp_path / "plots").glob("samples_*.svg"))
     for picture in sorted({*(tmp_path / "plots").glob("*.svg")} - {*arms[3:]}):
         page = show(picture.read_text(), tmp_path / f"{picture.stem}.html")

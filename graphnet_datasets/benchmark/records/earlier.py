@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...json_text import parse_json
+from ...terminal import first_few
 
 ASKED_FOR = ("sample_id", "compiler", "compiler_options", "device", "settings")
 """Columns that define the request; another request leads to other runs."""
@@ -52,8 +53,7 @@ def describe_others(
             counts[tuple(changes)] += 1
     sentences = []
     for differences, count in counts.most_common():
-        more = len(differences) - _MOST_NAMED
-        named = ", ".join(differences[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        named = first_few(differences, _MOST_NAMED)
         runs = "1 finished run differs" if count == 1 else f"{count} finished runs differ"
         sentences.append(
             f"{runs} from this request in {named}. The samples run again, and both records stay."

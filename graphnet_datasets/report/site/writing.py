@@ -49,12 +49,12 @@ def write_site(
     variant: str = "report",
     duplicates: Duplicates = "refuse",
 ) -> Path:
-    """Write a site about run sets (a name each, the records of one arm) and return its directory.
+    """Write a site about run sets, the records of one arm by name, and return its directory.
 
     The pages need no server and no scripts, and load nothing from other addresses; scripts sort,
     filter and search their tables. Pictures of graphs come from `dataset`; None draws no pictures.
-    An existing site at `out` is replaced when the new one is complete. Equal records
-    produce equal bytes.
+    An existing site at `out` is replaced when the new one is complete. Equal records produce equal
+    bytes.
 
     Raises:
         ScoreError: there are no records, or a run set cannot be scored.
