@@ -12,11 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-<<<<<<< HEAD
-from ..decoding import read_text
-=======
 from ..bisection.result import TEST_FILE
->>>>>>> d7a19402 (Diagnosis uses shared functions for lists, scores and samples)
+from ..decoding import read_text
 from ..report.graph_picture import draw_graph
 from ..report.page import environments, render_page
 from ..report.site.charts import score_bar
@@ -91,13 +88,8 @@ def _finding(finding: Finding, out: Path) -> str:
         '<div class="scroll"><img class="graph" alt="The graph of the minimal part" '
         f'src="data:image/svg+xml;base64,{picture}"></div>'
     )
-<<<<<<< HEAD
-    text = read_text(finding.files[TEST_NAME])
-    name = html.escape(str(finding.files[TEST_NAME].relative_to(out)))
-=======
-    text = finding.files[TEST_FILE].read_text()
+    text = read_text(finding.files[TEST_FILE])
     name = html.escape(str(finding.files[TEST_FILE].relative_to(out)))
->>>>>>> d7a19402 (Diagnosis uses shared functions for lists, scores and samples)
     if len(text) <= MAX_TEST_BYTES:
         parts.append(f"<details><summary>{name}</summary><pre>{html.escape(text)}</pre></details>")
     else:
