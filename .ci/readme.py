@@ -20,36 +20,33 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.11", "3.12", "3.13")
 
-_BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-_INLINE = re.compile(r"`((?:pip install|graphnet (?:score|report)) [^`]+)`")
+_PART = re.compile(
+    r"```(?P<language>\w+)\n(?P<block>.*?)```"
+    r"|`(?P<command>(?:pip install|graphnet (?:score|report)) [^`]+)`",
+    re.DOTALL,
+)
 
 
 def commands(text: str) -> Iterator[str]:
     """Yield the shell commands of a page in their order; the Python blocks become one script.
 
-    A reader pastes the Python blocks into one session, so they run together, where the last
-    block is.
+    A reader pastes the Python blocks into one session, so they run together at the position of the
+    last block.
     """
-    blocks = list(_BLOCK.finditer(text))
-    scripts = [match[2] for match in blocks if match[1] == "python"]
-    begin = num_scripts = 0
-    for match in [*blocks, None]:
-        end = match.start() if match else len(text)
-        yield from _INLINE.findall(text[begin:end])
-        if match is None:
-            break
-        begin = match.end()
-        if match[1] == "console":
-            lines = re.findall(r"^\$ (.*)$", match[2], re.MULTILINE)
+    parts = list(_PART.finditer(text))
+    scripts = [part for part in parts if part["language"] == "python"]
+    for part in parts:
+        if part["command"]:
+            yield part["command"]
+        elif part["language"] == "console":
+            lines = re.findall(r"^\$ (.*)$", part["block"], re.MULTILINE)
             yield from (line for line in lines if not line.startswith("make "))
-        elif match[1] == "python":
-            num_scripts += 1
-            if num_scripts == len(scripts):
-                yield "python - <<'END'\n" + "\n".join(scripts) + "END"
+        elif scripts and part is scripts[-1]:
+            yield "python - <<'END'\n" + "\n".join(script["block"] for script in scripts) + "END"
 
 
 def find_python(version: str) -> str | None:
-    """Return the path of an interpreter of this version, also one that pyenv installed."""
+    """Return the path of an interpreter of this version, in the path or installed by pyenv."""
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     installed = sorted(versions.glob(f"{version}.*/bin/python3"))
     for candidate in (shutil.which(f"python{version}"), *installed):

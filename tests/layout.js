@@ -1,5 +1,5 @@
 // Returns a sentence for each text of the page that is clipped, overlaps another text or is too
-// faint. matplotlib writes the letters of a text as paths in a group with the id `text_N`.
+// faint. Matplotlib writes the letters of a text as paths in a group with the id `text_N`.
 () => {
   const MIN_CONTRAST = 4.5; // WCAG 2, level AA
   const GAP = 4; // pixels between two texts of a plot
@@ -10,14 +10,14 @@
   const describe = (box) => `at ${Math.round(box.left)}, ${Math.round(box.top)}`;
 
   function isHidden(element) {
-    // Text for screen readers and the link that only keyboards reach are out of sight on purpose.
+    // Text for screen readers and the link for keyboards are invisible on purpose.
     if (element.matches(".skip")) return true;
     const style = getComputedStyle(element);
     if (style.visibility === "hidden" || Number(style.opacity) === 0 || style.clipPath === "inset(50%)") return true;
     return element.parentElement ? isHidden(element.parentElement) : false;
   }
 
-  // Boxes of the texts: one for each line of a text node, one for each text of a plot.
+  // Boxes of the texts: one per line of a text node and one per text of a plot.
   const texts = [];
   const walker = document.createTreeWalker(view, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -34,7 +34,7 @@
     if (comment && box.width > 0.5) texts.push({ node: group, parent: group, box, text: comment.data, isPath: true });
   }
 
-  // The part of a text that its ancestors let through, and whether scrolling shows the rest.
+  // The part of a text that its ancestors do not clip, and whether scrolling shows the rest.
   for (const item of texts) {
     let { left, right, top, bottom } = item.box;
     let mayScroll = false;
@@ -62,13 +62,13 @@
   }
   if (view.scrollWidth > view.clientWidth + SLACK) defects.add(`the page is ${view.scrollWidth} pixels wide in a window of ${view.clientWidth}`);
 
-  // Form fields and buttons hold their text in a box that does not grow.
+  // The boxes of form fields and buttons do not grow with their text.
   for (const field of document.querySelectorAll("button, select, input")) {
     if (field.checkVisibility() && !isHidden(field) && field.scrollWidth > field.clientWidth + SLACK)
       defects.add(`the field ${short(field.textContent || field.value || field.placeholder || "")} is ${field.scrollWidth - field.clientWidth} pixels too narrow`);
   }
 
-  // Texts over each other; a box of letters is lower than the line that it stands in.
+  // Overlapping texts; letters are lower than their line.
   const boxes = texts.map((item) => {
     const { left, right, top, bottom } = item.seen;
     // Labels of ticks need a gap, or two numbers read as one.
@@ -88,7 +88,7 @@
     }
   }
 
-  // Contrast with the nearest background that is painted.
+  // Contrast with the nearest opaque background.
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const channels = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
   const luminance = ([red, green, blue]) => [red, green, blue].map((value) => value / 255).map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)).reduce((sum, value, place) => sum + value * [0.2126, 0.7152, 0.0722][place], 0);
@@ -104,12 +104,12 @@
   };
   for (const { parent, text, box, isPath } of texts) {
     if (isPath || parent.closest("svg") || parent.closest("[disabled]")) continue;
-    const values = [luminance(channels(getComputedStyle(parent).color)), luminance(background(parent))].sort((one, other) => other - one);
+    const values = [luminance(channels(getComputedStyle(parent).color)), luminance(background(parent))].sort((first, second) => second - first);
     const contrast = (values[0] + 0.05) / (values[1] + 0.05);
     if (contrast < MIN_CONTRAST) defects.add(`${short(text)} ${describe(box)} has a contrast of ${contrast.toFixed(1)}`);
   }
 
-  // Labels of a graph that is drawn on a canvas.
+  // Labels of a graph on a canvas.
   for (const root of document.querySelectorAll(".graph-canvas")) {
     const graph = root._cyreg?.cy;
     if (!graph) { defects.add("the graph was not drawn"); continue; }

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -88,11 +89,13 @@ def test_the_glossary_lists_the_columns_of_verdicts() -> None:
     assert {"min_t", "null_t", "stale_t", "eager_t", "determinism_t"} <= names
 
 
-def test_the_gallery_draws_pictures_by_their_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def gallery(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(ROOT / "docs")
-    gallery = importlib.import_module("gallery")
+    return importlib.import_module("gallery")
+
+
+def test_the_gallery_draws_pictures_by_their_commands(gallery: ModuleType, tmp_path: Path) -> None:
     titles = {"A graph", "A failing part of a graph"}
     pictures = [picture for picture in gallery.PICTURES if picture.title in titles]
     page = gallery.make_gallery(tmp_path / "gallery", pictures)
@@ -103,11 +106,7 @@ def test_the_gallery_draws_pictures_by_their_commands(
     assert "![A graph](gallery/distilbert.svg)" in page
 
 
-def test_a_picture_that_is_not_written_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(ROOT / "docs")
-    gallery = importlib.import_module("gallery")
+def test_a_picture_that_is_not_written_is_an_error(gallery: ModuleType, tmp_path: Path) -> None:
     picture = gallery.Picture("None", "", lambda: None, ("missing.svg",))
     with pytest.raises(RuntimeError, match=r"does not write `missing\.svg`"):
         gallery.make_gallery(tmp_path / "gallery", [picture])

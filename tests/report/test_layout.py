@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ from graphnet_datasets.report import draw_graph, plot_coverage, plot_distributio
 from graphnet_datasets.report.style import save
 from graphnet_datasets.storage.table import write_table
 
-from ..browser import layout_defects, open_browser
+from ..browser import layout_defects
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -41,12 +40,11 @@ DEFECTS = {
     "pixels wide": "<div style='width:5000px'>Wide</div>",
     "outside of its picture": "<svg viewBox='0 0 9 9' width='9'><text y='5'>Text</text></svg>",
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as started:
-        yield started
+OPEN_DETAILS = "document.querySelectorAll('details').forEach((item) => { item.open = true; })"
+WIDE_TABLES = """() => [...document.querySelectorAll(".scroll")]
+    .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
+    .map((box) => `${box.getAttribute("aria-label")} hides ${box.scrollWidth - box.clientWidth} px`)
+"""
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
@@ -72,7 +70,7 @@ def defects_of(
     defects = []
     for scheme in SCHEMES:
         page = browser.new_page(color_scheme=scheme)
-        page.on("pageerror", lambda error, found=defects: found.append(str(error)))
+        page.on("pageerror", lambda error: defects.append(str(error)))
         page.goto(path.as_uri())
         if page.locator("#graph-view").count():
             page.wait_for_selector("#graph-view[data-state=ready]")
@@ -86,18 +84,11 @@ def defects_of(
             for place in range(max(1, tabs.count())):
                 if tabs.count():
                     tabs.nth(place).click()
-                defects += layout_defects(page)
+                defects.extend(layout_defects(page))
                 if width >= 1280 and not has_wide_tables:
-                    defects += page.evaluate(WIDE_TABLES)
+                    defects.extend(page.evaluate(WIDE_TABLES))
         page.close()
     return list(dict.fromkeys(defects))
-
-
-OPEN_DETAILS = "document.querySelectorAll('details').forEach((item) => { item.open = true; })"
-WIDE_TABLES = """() => [...document.querySelectorAll(".scroll")]
-    .filter((box) => box.checkVisibility() && box.scrollWidth > box.clientWidth + 1)
-    .map((box) => `${box.getAttribute("aria-label")} hides ${box.scrollWidth - box.clientWidth} px`)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -148,12 +139,12 @@ def test_the_plots_of_the_embedded_records(browser: Browser, tmp_path: Path) -> 
     for name, figure in figures.items():
         save(figure, tmp_path / "plots", name)
     defects = {}
-    # The samples of three arms represent the others, which are plotted the same way.
+    # The samples of all arms are drawn alike, so three pictures suffice.
     arms = sorted((tmp_path / "plots").glob("samples_*.svg"))
     for picture in sorted({*(tmp_path / "plots").glob("*.svg")} - {*arms[3:]}):
         page = show(picture.read_text(), tmp_path / f"{picture.stem}.html")
         defects[picture.name] = defects_of(browser, page, tmp_path)
-    assert {name: found for name, found in defects.items() if found} == {}
+    assert {name: sentences for name, sentences in defects.items() if sentences} == {}
     assert {"latency.svg", "speedups.svg", "speedup_score_by_task.svg"} <= set(defects)
 
 

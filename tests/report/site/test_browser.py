@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,19 +13,12 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
 from graphnet_datasets.report import write_site
 
-from ...browser import open_browser
 from .records import failed, timed, two_arms
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 EVIL = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as started:
-        yield started
 
 
 def rendered(address: str, browser: Browser) -> str:
