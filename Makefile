@@ -155,7 +155,7 @@ $(CATALOGS)/.ready: setup.cfg constraints.txt
 starter: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder starter --jobs $(WORKERS)
 
-# Runs each graph once for the statistics of what crosses; goes on where it was stopped.
+# Runs each graph once for the statistics of values between its parts; continues where it was stopped.
 subgraphs: $(VENV)/.test
 	$(BIN)/python -m builder subgraphs --jobs $(WORKERS) --picture build \
 	    --docs docs/transforms.md
@@ -163,12 +163,12 @@ subgraphs: $(VENV)/.test
 catalog: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder catalog --jobs $(WORKERS)
 
-# BESIDE names a table, as `graphnet import` writes it, whose figures stand beside in docs.
+# BESIDE names a table, as `graphnet import` writes it, whose figures docs/dataset.md lists too.
 ship: $(CATALOGS)/.ready
 	$(CATALOGS)/bin/python -m builder ship --docs docs/dataset.md --write-holds \
 	    $(if $(BESIDE),--beside $(BESIDE) --picture build/sizes.svg)
 
-# Goes on where it was stopped; with the whole dataset it takes days.
+# Continues where it was stopped; the whole dataset takes days.
 records: $(VENV)/.test
 	$(BIN)/python -m builder measure --out build/runs
 	$(BIN)/python -m builder runs build/runs --docs docs/compilers.md

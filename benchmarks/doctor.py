@@ -3,8 +3,7 @@
     python benchmarks/doctor.py [COMPILER ...] [--out DIR]
 
 Prints a JSON line per compiler: seconds, load before and after, the share of the processors that
-other processes used, the numbers of samples that ran and were chosen, and what became of the worst
-samples.
+other processes used, the numbers of samples that ran and were chosen, and the worst samples.
 """
 
 from __future__ import annotations

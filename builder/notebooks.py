@@ -1,7 +1,7 @@
-"""Execution of the notebooks of `examples/`, and the comparison of their stored outputs.
+"""Execution of the notebooks of `examples/`, and the comparison with their stored outputs.
 
-A cell whose output depends on the machine, such as a table of times, has the tag `measured`: its
-numbers may differ from run to run, its words may not.
+A cell whose output depends on the machine, such as a table of times, has the tag `measured`: the
+numbers of its output may differ between runs, but not the words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "examples"
 MEASURED = "measured"
 """Tag of a cell whose output contains measurements."""
 HASH = "code_sha256"
-"""Name in the metadata of a notebook for the hash of the code that its outputs are of."""
+"""Key in the metadata of a notebook: the hash of the code that produced its outputs."""
 TIMEOUT_S = 600
 
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
@@ -41,7 +41,7 @@ def execute(notebook: Any) -> None:
     """Execute a notebook in a fresh kernel and an empty folder, and store its outputs in it.
 
     Raises:
-        GraphNetError: a cell raises an exception or writes to standard error.
+        GraphNetError: A cell raises an exception or writes to standard error.
     """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
@@ -73,8 +73,8 @@ def execute(notebook: Any) -> None:
 def deterministic(notebook: Any) -> list[str]:
     """Return the texts of a notebook's outputs that each execution of its code reproduces.
 
-    Addresses in memory are removed, in cells tagged `measured` also numbers. Of a PNG, only its
-    place counts, since its bytes depend on the version of the library that compressed it.
+    Addresses in memory are removed, and in cells tagged `measured` numbers too. The content of a
+    PNG is ignored, since its bytes depend on the version of the library that compressed it.
     """
     texts = []
     for cell in notebook.cells:
@@ -117,7 +117,7 @@ def _run(options: argparse.Namespace) -> int:
         execute(new)
         difference = first_difference(old, new)
         write_text(path, nbformat.writes(new) + "\n")
-        print(f"{path.name}: {difference or 'the same outputs, but for measurements'}", flush=True)
+        print(f"{path.name}: {difference or 'the same outputs except measurements'}", flush=True)
         changed |= difference is not None
     if changed:
         print("The notebooks were stored with their new outputs: read and commit them.")
@@ -138,7 +138,7 @@ def _texts(output: Any) -> Iterator[tuple[str, str]]:
 
 
 def _smaller(picture: str) -> str:
-    """Return a PNG in base64 with a palette of few colours, a third of the size."""
+    """Return a PNG in base64 with a palette of few colours, which is a third of the size."""
     import base64
 
     from PIL import Image

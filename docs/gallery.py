@@ -1,4 +1,4 @@
-"""The gallery: pictures that the library draws, made while the documentation is built."""
+"""The gallery: pictures that the library draws while the documentation is built."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 class Picture:
     """Pictures that one command or one piece of Python draws, and the text above them.
 
-    A command runs beside a link to `examples/`. `> FILE` at its end stores its output.
+    A command runs in a folder with a link to `examples/`. `> FILE` at its end stores its output.
     """
 
     title: str
@@ -131,16 +131,16 @@ PICTURES = (
 
 INTRODUCTION = """# Gallery
 
-Pictures that the library draws. All are made from the embedded dataset and its records while this
-site is built, by the command or the code above each picture. `graphnet report RUNS --out site`
-writes a site of run records with such pictures.
+Pictures that the library draws. While this site is built, the command or the code above each
+picture draws it from the embedded dataset and its records. `graphnet report RUNS --out site` writes
+a site of run records with such pictures.
 """
 
 
 def make_gallery(folder: Path, pictures: Iterable[Picture] = PICTURES) -> str:
     """Draw the pictures into a new folder, and return the page that shows them.
 
-    The page belongs into the parent of the folder.
+    The page belongs in the parent of the folder.
 
     Raises:
         RuntimeError: a command fails or does not write its files.
