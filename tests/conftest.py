@@ -1,4 +1,4 @@
-"""Isolation of every test: own caches, own Hub, no network; and what the markers mean."""
+"""Isolation of every test (own caches, own Hub, no network) and the meaning of the markers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import importlib.util
 import os
 import sys
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from graphnet_datasets.atomic import temporary_directory
 
 from .hub_server import TOKEN, Hub, HubState, running_hub
 from .upstream import upstream_file, upstream_place, why_no_upstream
@@ -21,7 +22,8 @@ from .upstream import upstream_file, upstream_place, why_no_upstream
 _stack = contextlib.ExitStack()
 atexit.register(_stack.close)
 _HUB = _stack.enter_context(running_hub())
-_CACHE = _stack.enter_context(tempfile.TemporaryDirectory(prefix="graphnet-tests-"))
+# Two gigabytes of prepared datasets, which must not stay behind when pytest is killed.
+_CACHE = str(_stack.enter_context(temporary_directory("graphnet-tests-")))
 os.environ.update(
     HF_ENDPOINT=_HUB.endpoint,
     HF_TOKEN=TOKEN,
