@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from graphnet_datasets.atomic import write_text
+from graphnet_datasets.atomic import append_json, write_text
 from graphnet_datasets.errors import GraphNetError
 
 from .audit import MAX_FLOPS, WAYS
@@ -221,16 +221,16 @@ def _audit(options: argparse.Namespace) -> int:
         and (options.way == "extract" or LIBRARIES[entry.library].framework == "torch")
     ]
     earlier = read_results(options.out, entries)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     results: list[Audit] = []
-    lines: list[str] = []
     drawn = draw(entries, options.seed)
     for result in audit(
         drawn, options.models, options.jobs, earlier, way=options.way, is_twice=options.twice
     ):
         results.append(result)
-        lines.append(json.dumps(result.to_json()))
-        print(lines[-1], flush=True)
-        write_text(options.out, "\n".join(lines) + "\n")
+        print(json.dumps(result.to_json()), flush=True)
+        if len(results) > len(earlier):
+            append_json(options.out, result.to_json())
     counts = summary(results)
     print(json.dumps(counts))
     return int(counts[FAILED] > 0 or counts["equal"] + counts["refused"] < options.models)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -187,7 +188,7 @@ def _flat_outputs(
             for result in operators[number].results:
                 yield number, result
         else:
-            yield leaf
+            yield from itertools.repeat(leaf, sample.count_results(leaf))
 
 
 def _are_exact(sample: Sample, value: int) -> bool:

@@ -36,13 +36,14 @@ def is_random(sample: Sample) -> bool:
     >>> is_random(dropout(0.5)), is_random(dropout(0.0))
     (True, False)
     """
-    reached = _reached_values(sample)
-    return any(reached[: len(sample.inputs)]) or any(random_outputs(sample))
+    return any(random_inputs(sample)) or any(random_outputs(sample))
 
 
 @raises_only(SampleError)
 def random_outputs(sample: Sample) -> tuple[bool, ...]:
     """Return, for each flat output, whether it depends on a random draw.
+
+    An operator with several results, such as `topk`, has an output for each of them.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> noise = Op("torch.rand_like", (Ref(0),))
@@ -53,8 +54,24 @@ def random_outputs(sample: Sample) -> tuple[bool, ...]:
     """
     reached = _reached_values(sample)
     return tuple(
-        isinstance(leaf, Ref) and reached[leaf.index] for leaf in iterate_leaves(sample.outputs)
+        isinstance(leaf, Ref) and reached[leaf.index]
+        for leaf in iterate_leaves(sample.outputs)
+        for _ in range(sample.count_results(leaf))
     )
+
+
+@raises_only(SampleError)
+def random_inputs(sample: Sample) -> tuple[bool, ...]:
+    """Return, for each input, whether the graph may set it to a value that depends on a draw.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> noise = Op("torch.Tensor.normal_", (Ref(0),))
+    >>> count = Op("torch.Tensor.add_", (Ref(1), 1))
+    >>> inputs = (Input("buffer", Value("float32", (2,))), Input("buffer", Value("int64", ())))
+    >>> random_inputs(Sample("example/noise", "torch", "other", inputs, (noise, count), Ref(0)))
+    (True, False)
+    """
+    return tuple(_reached_values(sample)[: len(sample.inputs)])
 
 
 def _reached_values(sample: Sample) -> list[bool]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+
+from ..analysis.randomness import random_inputs, random_outputs
+from ..sample import Sample
 
 BASE_DRAWS = 128
 """The number of draws of each arm, independent of the number of elements."""
@@ -32,7 +35,8 @@ MAX_PER_DRAW = 2**13
 
 @dataclasses.dataclass(frozen=True)
 class DrawPlan:
-    """The work of one call in floating-point operations, and flags of the random outputs.
+    """The work of one call in floating-point operations, flags of the random outputs, and the names
+    of inputs that the graph sets to random values.
 
     >>> DrawPlan(1e6, (True, False)).count([4096, 1])
     128
@@ -42,12 +46,22 @@ class DrawPlan:
 
     work: float
     outputs: tuple[bool, ...]
+    inputs: tuple[str, ...] = ()
+
+    def with_written(self, names: Collection[str]) -> DrawPlan:
+        """Return the plan for outputs that are followed by the inputs `names`, which eager changes.
+
+        >>> plan = DrawPlan(1e6, (True,), inputs=("running_mean",))
+        >>> plan.with_written(["running_mean", "num_batches_tracked"]).outputs
+        (True, True, False)
+        """
+        written = tuple(name in self.inputs for name in names)
+        return dataclasses.replace(self, outputs=self.outputs + written)
 
     def count(self, sizes: Sequence[int]) -> int:
         """Return the number of draws for outputs of `sizes` elements.
 
-        The number is 0, or even and at least `MIN_DRAWS`. Outputs that the graph does not list,
-        such as inputs that it writes to, count as random.
+        The number is 0, or even and at least `MIN_DRAWS`. Outputs without a flag count as random.
         """
         listed = self.outputs if len(self.outputs) <= len(sizes) else ()
         flags = [*listed, *([True] * (len(sizes) - len(listed)))]
@@ -60,15 +74,24 @@ class DrawPlan:
         return count if count >= MIN_DRAWS else 0
 
 
-def plan_draws(row: Mapping[str, Any], outputs: Sequence[bool]) -> DrawPlan:
-    """Return the draw plan of a sample with the columns of `row`.
+def plan_draws(row: Mapping[str, Any], sample: Sample) -> DrawPlan | None:
+    """Return the draw plan of a sample with the columns of `row`, or None if nothing is random.
 
-    >>> plan_draws({"flops": 1000, "bytes_moved": None, "num_ops": 1}, [True]).work
-    101000.0
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> noise = Op("torch.rand_like", (Ref(0),))
+    >>> sample = Sample("example/noise", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (2,))),), ops=(noise,), outputs=Ref(1))
+    >>> plan_draws({"flops": 1000, "bytes_moved": None, "num_ops": 1}, sample)
+    DrawPlan(work=101000.0, outputs=(True,), inputs=())
     """
+    outputs, are_inputs_random = random_outputs(sample), random_inputs(sample)
+    if not any(outputs) and not any(are_inputs_random):
+        return None
     flops, num_bytes, num_ops = (row.get(name) for name in ("flops", "bytes_moved", "num_ops"))
     work = (flops or 0) + BYTE_WORK * (num_bytes or 0) + OP_WORK * max(num_ops or 0, 1)
-    return DrawPlan(float(work), tuple(outputs))
+    names = zip(sample.input_names, are_inputs_random, strict=True)
+    return DrawPlan(float(work), outputs, tuple(name for name, is_random in names if is_random))
 
 
 def elements_per_draw(count: int) -> int:

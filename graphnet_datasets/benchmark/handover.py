@@ -47,6 +47,8 @@ VARIED = "varied.bin"
 """The file of an arm's outputs in calls with other sizes and numbers."""
 DRAWS = "draws.bin"
 """The file of an arm's outputs in repeated calls on the same inputs with different seeds."""
+WRITTEN = "written inputs"
+"""The message with the names of the inputs that eager changes."""
 KEYS = "keys.bin"
 """The file of the keys that the graph sorts, on input set 0 and in the judged calls."""
 MAX_KEYS_BYTES = 2**28
@@ -158,6 +160,15 @@ def read_drawn(message: Any) -> DrawnCalls:
     if not all(type(number) is int and 0 <= number <= MAX_SET for number in numbers):
         raise HandoverError("The worker did not report its repeated calls. Run the sample again.")
     return DrawnCalls(*numbers)
+
+
+def read_written(message: Any) -> list[str]:
+    """Return the names of the inputs that eager changes, or [] if the worker did not report any.
+
+    >>> read_written(["buffer_0"]), read_written({"buffer_0": 1})
+    (['buffer_0'], [])
+    """
+    return [str(name) for name in message] if isinstance(message, list) else []
 
 
 def read_draws(path: Path, described: Any, calls: DrawnCalls) -> list[Drawn]:

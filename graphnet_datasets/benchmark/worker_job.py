@@ -160,7 +160,7 @@ class WorkerJob:
             turns = Turns(**{**turns, "eager_ms": tuple(turns["eager_ms"])})
         plan, draws = payload["plan"], payload["draws"]
         arguments = {
-            "plan": plan and DrawPlan(plan["work"], tuple(plan["outputs"])),
+            "plan": plan and DrawPlan(plan["work"], tuple(plan["outputs"]), tuple(plan["inputs"])),
             "draws": draws and DrawnCalls(**draws),
             "settings": Settings.from_json(payload["settings"]),
             "again": tuple(read_judged(payload["again"])),

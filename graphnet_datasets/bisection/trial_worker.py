@@ -10,7 +10,7 @@ from typing import Any
 
 from ..benchmark.child import worker
 from ..benchmark.child.arms import Arm
-from ..benchmark.child.draws import choose_draws, hand_over_draws
+from ..benchmark.child.draws import choose_draws, complete_plan, hand_over_draws
 from ..benchmark.child.setup import load_workload, make_clock, waiting_for
 from ..benchmark.child.sorted_keys import hand_over_keys
 from ..benchmark.draw_plan import FURTHER_DRAWS
@@ -53,8 +53,9 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
     baseline = Arm(workload, workload.module)
     sizes = _call(baseline, runtime, reporter, directory, "eager")
     draws = None
-    if worker_job.plan is not None:
-        draws = choose_draws(worker_job.plan, sizes, worker_job.settings.num_input_sets)
+    plan = complete_plan(worker_job.plan, workload, reporter)
+    if plan is not None:
+        draws = choose_draws(plan, sizes, worker_job.settings.num_input_sets)
     if draws is not None:
         # A trial's inputs come from the whole graph, which has values for the first input set only.
         draws = dataclasses.replace(draws, set_index=0)

@@ -12,14 +12,22 @@ from typing import Any
 
 from ..analysis.costs import measure_costs
 from ..analysis.orders import Orders, find_orders
-from ..analysis.randomness import is_random, random_outputs
+from ..analysis.randomness import is_random
 from ..atomic import append_json, temporary_directory
 from ..benchmark import Settings
 from ..benchmark.draw_plan import DrawPlan, plan_draws
 from ..benchmark.executors.collecting import read_keys
 from ..benchmark.executors.jobs import CandidateCompiler
 from ..benchmark.executors.sample_runner import SampleRunner
-from ..benchmark.handover import DRAWS, HandoverError, read_drawn, read_draws, read_outputs
+from ..benchmark.handover import (
+    DRAWS,
+    WRITTEN,
+    HandoverError,
+    read_drawn,
+    read_draws,
+    read_outputs,
+    read_written,
+)
 from ..benchmark.judging.calls import compare_calls
 from ..benchmark.judging.correctness import (
     Drawn,
@@ -187,10 +195,10 @@ class TrialRunner(SampleRunner):
 def _draw_plan(sample: Sample) -> DrawPlan | None:
     """Return the plan for drawing a random sample's outputs; None if its outputs are not random."""
     if not is_random(sample):
-        return None
+        return None  # saves the costs
     costs = measure_costs(sample)
     row = {} if costs is None else dataclasses.asdict(costs)
-    return plan_draws({**row, "num_ops": sample.num_ops}, random_outputs(sample))
+    return plan_draws({**row, "num_ops": sample.num_ops}, sample)
 
 
 def _judge(
@@ -234,6 +242,7 @@ def _judge(
     decisive: dict[str, Any] = {}
     random = RandomVerdict()
     if plan is not None:
+        plan = plan.with_written(read_written(messages.get(WRITTEN)))
         random = judge_random_outputs(rows, settled.calls, plan, candidate_draws, eager_draws)
         decisive = min(
             (row for row in rows if row["p_value"] is not None),

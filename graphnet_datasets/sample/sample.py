@@ -313,6 +313,15 @@ class Sample:
         """The values that each operator uses, left to right."""
         return tuple([_refs_of(op) for op in self.ops])
 
+    def count_results(self, leaf: Arg) -> int:
+        """Return the number of flat outputs of a leaf of `outputs`.
+
+        A reference to an operator with several recorded results has one for each.
+        """
+        position = leaf.index - len(self.inputs) if isinstance(leaf, Ref) else -1
+        results = self.ops[position].results if position >= 0 else None
+        return 1 if results is None else len(results)
+
     @functools.cached_property
     def last_uses(self) -> tuple[int, ...]:
         """The last operator that uses each value.

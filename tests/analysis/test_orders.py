@@ -116,3 +116,11 @@ def test_keys_behind_a_view_of_an_input_are_exact() -> None:
     orders = find_orders(sample_of(*ops))
     assert orders is not None
     assert orders.are_keys_exact == (True,)
+
+
+def test_each_result_of_an_operator_takes_a_place() -> None:
+    value = Value("float32", (4, 8))
+    ops = (Op("torch.aminmax", (X,), results=(value, value)), Op("torch.argsort", (X,)))
+    orders = find_orders(sample_of(*ops, outputs=(Ref(1), Ref(2))))
+    assert orders is not None
+    assert orders.direct == {2: (0, "positions")}

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from graphnet_datasets.analysis.randomness import is_random, random_outputs
+from graphnet_datasets.analysis.randomness import is_random, random_inputs, random_outputs
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Arg, DictArg, ListArg, Ref
 
@@ -103,3 +103,23 @@ def test_shapes_of_noise_are_no_noise() -> None:
     assert not is_random(sample(*ops))
     chosen = Op("torch.masked_select", (Ref(0), Ref(1)))
     assert is_random(sample(NOISE, chosen, Op("torch.zeros_like", (Ref(2),))))
+
+
+def test_each_result_of_an_operator_is_an_output() -> None:
+    value = Value("float32", (2, 3))
+    sizes = Op("torch.aminmax", (Ref(0),), results=(value, value))
+    graph = sample(sizes, dataclasses.replace(NOISE, results=(value,)), outputs=(Ref(1), Ref(2)))
+    assert random_outputs(graph) == (False, False, True)
+
+
+def test_a_counter_beside_noise_is_not_random() -> None:
+    inputs = tuple(Input("buffer", Value(dtype, ())) for dtype in ("float32", "float32", "int64"))
+    ops = (
+        Op("torch.rand_like", (Ref(0),)),
+        Op("torch.Tensor.copy_", (Ref(0), Ref(3))),
+        Op("torch.Tensor.mul_", (Ref(1), 2)),
+        Op("torch.Tensor.add_", (Ref(2), 1)),
+    )
+    graph = Sample("a/b", "torch", "other", inputs, ops, Ref(1))
+    assert random_inputs(graph) == (True, False, False)
+    assert is_random(graph) and random_outputs(graph) == (False,)

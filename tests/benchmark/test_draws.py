@@ -5,13 +5,19 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphnet_datasets.benchmark.draw_plan import FURTHER_DRAWS, DrawPlan, elements_per_draw
+from graphnet_datasets.benchmark.draw_plan import (
+    FURTHER_DRAWS,
+    DrawPlan,
+    elements_per_draw,
+    plan_draws,
+)
+from graphnet_datasets.benchmark.handover import WRITTEN
 from graphnet_datasets.benchmark.judging.correctness import Drawn, Output, compare_outputs
 from graphnet_datasets.benchmark.judging.draws import (
     LEVEL,
@@ -21,7 +27,12 @@ from graphnet_datasets.benchmark.judging.draws import (
     judge_draws,
     stored_draw,
 )
+from graphnet_datasets.benchmark.judging.judging import Run
 from graphnet_datasets.benchmark.judging.random_outputs import judge_random_outputs
+from graphnet_datasets.isolation import Ending, Outcome
+from graphnet_datasets.sample import Input, Op, Sample, Statistics, Value
+from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.schema import empty_run
 
 Generator = Callable[[np.random.Generator, int], npt.NDArray]
 """Makes as many draws as it is called with, (draws, elements)."""
@@ -342,3 +353,69 @@ def test_the_number_of_draws_follows_from_counts_alone() -> None:
     assert dataclasses.replace(CHEAP, work=2e10).count([1]) == 0
     assert DrawPlan(1e6, (False, True)).count([1, 4096]) == 128
     assert elements_per_draw(128) == 2**13
+
+
+NORMALIZED = Sample(
+    "example/normalized",
+    "torch",
+    "other",
+    (
+        Input("input", Value("float32", (8, 64)), statistics=Statistics(0.0, 1.0)),
+        *[Input("buffer", Value("float32", (64,)), statistics=Statistics(1.0, 0.0))] * 2,
+        Input("buffer", Value("int64", ()), statistics=Statistics(0.0, 0.0, 0.0, 0.0)),
+    ),
+    (
+        Op("torch.Tensor.add_", (Ref(3), 1)),
+        Op("torch.nn.functional.dropout", (Ref(0), 0.5)),
+        Op(
+            "torch.nn.functional.batch_norm",
+            (Ref(5), Ref(1), Ref(2), None, None, True, 0.1, 1e-5),
+        ),
+    ),
+    Ref(6),
+)
+"""Dropout before batch normalization, whose statistics depend on the draw but whose counter does
+not."""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("weights", ["inputs", "parameters"])
+def test_a_counter_that_a_graph_writes_to_asks_for_no_further_draws(
+    weights: Literal["inputs", "parameters"],
+) -> None:
+    import torch
+
+    from graphnet_datasets.benchmark.child.arms import Arm, Workload
+    from graphnet_datasets.benchmark.child.draws import complete_plan
+    from graphnet_datasets.frameworks.torch.runtime import TorchRuntime
+
+    with torch.enable_grad():  # restores the mode, which the runtime turns off
+        runtime = TorchRuntime("cpu", torch.get_num_threads())
+    workload = Workload(
+        runtime,
+        NORMALIZED,
+        device="cpu",
+        weights=weights,
+        mode="replay",
+        seed=3,
+    )
+    workload.note_writes()
+    messages: list[dict[str, Any]] = []
+
+    class Reporter:
+        send = staticmethod(messages.append)
+
+    plan = plan_draws({"num_ops": 3}, NORMALIZED)
+    complete = complete_plan(plan, workload, Reporter())  # type: ignore[arg-type]
+    assert complete is not None
+    assert complete.outputs == (True, True, True, False)
+    arm = Arm(workload, workload.module)
+    arm.prepare(0)
+    arm()
+    sizes = [math.prod(shape) for _, shape, _ in runtime.excerpt(arm.results(), None)]
+    assert sizes == [512, 64, 64, 1]
+    assert complete.count(sizes) == 192
+
+    outcome = Outcome(Ending.FINISHED, "run", messages, None, 0, "", 0, 1.0, {"run": 1.0}, 0, 0)
+    assert messages[0].keys() == {WRITTEN}
+    assert Run(empty_run(), outcome, plan=plan).plan == complete

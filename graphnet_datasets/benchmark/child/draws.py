@@ -10,9 +10,18 @@ from ...frameworks.outputs import ALIGNMENT, append_described
 from ...frameworks.runtime import Runtime
 from ...isolation import Reporter
 from ..draw_plan import DrawPlan, elements_per_draw
-from ..handover import MAX_SET, DrawnCalls
-from .arms import Arm
+from ..handover import MAX_SET, WRITTEN, DrawnCalls
+from .arms import Arm, Workload
 from .around_calls import draw_below, draw_set
+
+
+def complete_plan(plan: DrawPlan | None, workload: Workload, reporter: Reporter) -> DrawPlan | None:
+    """Report the names of the inputs that eager changes, and add flags for them to the plan."""
+    if plan is None:
+        return None
+    names = [*workload.written, *workload.state]
+    reporter.send({WRITTEN: names})
+    return plan.with_written(names)
 
 
 def choose_draws(plan: DrawPlan, sizes: list[int], num_sets: int) -> DrawnCalls | None:

@@ -35,6 +35,7 @@ from ..worker_job import WorkerJob
 from .arms import Arm, WatchedArm
 from .around_calls import draw_set
 from .device_state import read_device_state
+from .draws import complete_plan
 from .eager_alone import run_eager_alone
 from .harness_snapshot import HarnessSnapshot, prepare_snapshots
 from .outside_state import ALL_KINDS, OutsideState, report_state
@@ -150,6 +151,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     turnstile = Turnstile(job, reporter)
     turnstile.enter("baseline")
     workload.note_writes()
+    plan = complete_plan(job.plan, workload, reporter)
     if not workload.note_variation():
         raise NothingVariesError(
             "Eager returns the same outputs for all inputs, so a stored output would be right, "
@@ -246,8 +248,8 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
         device_after = read_device_state(job.device)
         eager_ms = job.turns.eager_ms if job.turns is not None else ()
         timed.hand_over_timed(eager_ms if times is None else times.baseline_ms)
-        if job.plan is not None:
-            timed.hand_over_draws(job.plan)
+        if plan is not None:
+            timed.hand_over_draws(plan)
     except ArmFailedError as failure:
         report_state(reporter, "calls", candidate.find_changes())
         cause = failure.__cause__ or failure

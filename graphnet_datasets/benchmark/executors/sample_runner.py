@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...analysis.randomness import is_random, random_outputs
 from ...atomic import write_text
 from ...compilers import Compiler
 from ...compilers.carrying import set_environment
@@ -328,9 +327,7 @@ class SampleRunner:
 
     def draw_plan(self, job: SampleJob) -> DrawPlan | None:
         """Return the draw plan of a sample, or None if its outputs are not random."""
-        if not is_random(job.sample):
-            return None
-        return plan_draws(job.row, random_outputs(job.sample))
+        return plan_draws(job.row, job.sample)
 
     @contextlib.contextmanager
     def _attempts(

@@ -23,9 +23,11 @@ from ..handover import (
     FIRST,
     PROFILE_PHASES,
     RECORDED_PHASES,
+    WRITTEN,
     DrawnCalls,
     JudgedCall,
     digest_of,
+    read_written,
 )
 from .calls import (
     DECIDED_T,
@@ -133,7 +135,6 @@ class Run:
         plan: DrawPlan | None = None,
     ) -> None:
         self.record, self._outcome, self._eager = record, outcome, eager
-        self.plan = plan
         self.drawn_calls: DrawnCalls | None = None
         """The repeated calls with other seeds, of a graph whose outputs are random."""
         self.draws: list[Drawn] | None = None
@@ -147,6 +148,8 @@ class Run:
         self.suspicions: list[str] = []
         """Sentences about durations that are forged, or lengthened by other processes."""
         self._messages = outcome.merged()
+        written = read_written(self._messages.get(WRITTEN))
+        self.plan = None if plan is None else plan.with_written(written)
         self.is_fresh = self._messages.get("is_fresh") is True
         record["duration_s"] = outcome.duration_s
         record["warnings"] = self._warnings()
