@@ -17,6 +17,14 @@ from ..terminal import printable_line
 _WITHOUT_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 """Options that disable hooks and file system monitors, which an untrusted repository may define."""
 
+_ELSEWHERE = frozenset(
+    {
+        "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
+    }
+)  # fmt: skip
+"""Variables that make Git use another repository. Git sets them in its hooks."""
+
 _HARMLESS = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode"
     r"|symlinks|autocrlf|eol|safecrlf|sparsecheckout|sparsecheckoutcone|untrackedcache|splitindex"
@@ -86,7 +94,13 @@ class Clone:
         Raises:
             PushError: the command failed; the message is Git's.
         """
-        environment = os.environ | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        environment = {
+            **{name: value for name, value in os.environ.items() if name not in _ELSEWHERE},
+            "GIT_TERMINAL_PROMPT": "0",
+            # A partial clone would fetch missing objects from the address in its configuration.
+            "GIT_ALLOW_PROTOCOL": "none",
+            "LC_ALL": "C",
+        }
         done = subprocess.run(  # noqa: S603 - Git's own arguments, no shell
             ["git", "-C", str(self.root), *_WITHOUT_PROGRAMS, *arguments],  # noqa: S607
             capture_output=True,
@@ -109,7 +123,7 @@ class Clone:
             UnsafePathError: its configuration names a program, or its Git directory has a link.
         """
         scopes = ["--local"]
-        if "true" in self._local_setting("extensions.worktreeConfig"):
+        if self._is_set("extensions.worktreeConfig"):
             scopes.append("--worktree")
         for scope in scopes:
             text = self.git("config", scope, "--no-includes", "--null", "--list")
@@ -138,11 +152,13 @@ class Clone:
                         "the repository again with `git clone`."
                     )
 
-    def _local_setting(self, name: str) -> str:
+    def _is_set(self, name: str) -> bool:
+        """Return whether the repository's own configuration sets a boolean to true, `yes` or 1."""
         try:
-            return self.git("config", "--local", "--no-includes", "--get", name)
+            arguments = ("--local", "--no-includes", "--type=bool", "--get", name)
+            return self.git("config", *arguments) == "true"
         except PushError:  # it is not set
-            return ""
+            return False
 
     def check_index(self) -> None:
         """Check that no other changes are staged, which the commit would include.

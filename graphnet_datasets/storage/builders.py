@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,40 @@ def check_downloads(builder: Any) -> None:
         yield from generate(files, *rest, **named)
 
     builder._generate_tables = generate_checked  # type: ignore[method-assign]
+
+
+def check_features(builder: Any) -> None:
+    """Check that a prepared builder's columns contain values, and not references to other files.
+
+    The metadata of a Parquet file or the card of a repository may declare a column as images,
+    audio or documents. `datasets` would then open the paths and URLs in it when a row is read.
+
+    Raises:
+        SchemaError: A column contains another kind of feature.
+    """
+    for name, feature in (builder.info.features or {}).items():
+        if kind := _other_kind(feature):
+            raise SchemaError(
+                f"The column `{name}` of `{builder.dataset_name}` is declared as `{kind}`, so that "
+                "reading a row may open other files or addresses. Columns contain numbers, text, "
+                "bytes, lists and structs: remove this column, or its declaration in the metadata "
+                "of the files and in the card."
+            )
+
+
+def _other_kind(feature: Any) -> str:
+    """Return the first kind of feature that is neither a value nor made of values, or ""."""
+    import datasets
+
+    if isinstance(feature, datasets.Value | datasets.ClassLabel):
+        return ""
+    if isinstance(feature, datasets.List | datasets.LargeList):
+        return _other_kind(feature.feature)
+    if isinstance(feature, Mapping):
+        return next(filter(None, map(_other_kind, feature.values())), "")
+    if isinstance(feature, list | tuple):
+        return next(filter(None, map(_other_kind, feature)), "")
+    return type(feature).__name__
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from ..collector import not_collecting
 from ..errors import DatasetNotFoundError, DecodedSizeError, SchemaError, raises_only
 from ..schema import SCHEMA_VERSION
 from ..verbosity import import_progress_bars
-from .builders import check_downloads, parquet_builder, short_lived_memory
+from .builders import check_downloads, check_features, parquet_builder, short_lived_memory
 from .layout import layout_of
 from .questions import (
     check_columns,
@@ -213,7 +213,9 @@ def _load(
     check_split(split, splits, place)
     try:
         if streaming:
-            return builder.as_streaming_dataset(split=split)
+            streamed = builder.as_streaming_dataset(split=split)
+            check_features(builder)
+            return streamed
         with short_lived_memory():
             builder.download_and_prepare(
                 verification_mode="no_checks", download_config=_download_config(place)
@@ -225,6 +227,7 @@ def _load(
         raise SchemaError(
             f"`{place}` cannot be read: {cause}. Download its files again, or write them again."
         ) from (place.cause(error) if isinstance(place, Url) else error)
+    check_features(builder)
     if split is not None:
         return _as_dataset(builder, split, place)
     return datasets.DatasetDict(

@@ -70,11 +70,7 @@ def read_local_ids(place: Path) -> list[str]:
     ]
     for path in paths:
         check_columns(check_file(path), None, ["id"], place)
-    return [
-        sample_id
-        for path in paths
-        for sample_id in pq.read_table(path, columns=["id"])["id"].to_pylist()
-    ]
+    return [row["id"] for path in paths for row in _read_file(path, None, ["id"])]
 
 
 def _read_file(
@@ -94,5 +90,5 @@ def _read_file(
                     rows = file.read_row_group(group, columns=columns)
                     for place in places:
                         yield from rows.slice(place, 1).to_pylist()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, OverflowError) as error:  # a date after the year 9999
         raise unreadable(path, error) from error

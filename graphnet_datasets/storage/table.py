@@ -14,7 +14,13 @@ import pyarrow.parquet as pq
 from ..analysis.columns import derived_columns
 from ..atomic import replaced
 from ..decoding import check_parquet, load_json
-from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError, raises_only
+from ..errors import (
+    DatasetNotFoundError,
+    FormatVersionError,
+    GraphNetError,
+    SchemaError,
+    raises_only,
+)
 from ..sample import Sample
 from ..schema import GRAPHS_SCHEMA, SCHEMA_VERSION, Table, sample_to_row
 from ..schema.tables import GRAPHS
@@ -137,8 +143,12 @@ def check_schema(file: Any, name: str | os.PathLike[str], *, is_remote: bool = F
     try:
         check_parquet(file, name, is_remote=is_remote)
         schema = pq.read_schema(file)
-    except (pa.ArrowInvalid, OSError) as error:
+    except GraphNetError:
+        raise
+    # Types that other packages register with Arrow raise the last two.
+    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise unreadable(name, error) from error
+    _check_columns(schema, name)
     version = _version_of(schema)
     if version is not None and version != SCHEMA_VERSION:
         raise FormatVersionError(
@@ -149,9 +159,28 @@ def check_schema(file: Any, name: str | os.PathLike[str], *, is_remote: bool = F
     return schema
 
 
+def _check_columns(schema: pa.Schema, name: object) -> None:
+    """Raise if a column's name occurs twice, or if its type belongs to an extension of Arrow."""
+    names = set()
+    for field in schema:
+        if field.name in names or _is_extended(field.type):
+            problem = "occurs twice" if field.name in names else f"has the type `{field.type}`"
+            raise SchemaError(
+                f"The column `{field.name}` of `{name}` {problem}. Columns have different names "
+                "and contain numbers, text, bytes, lists and structs: remove or convert the column."
+            )
+        names.add(field.name)
+
+
+def _is_extended(kind: pa.DataType) -> bool:
+    if isinstance(kind, pa.BaseExtensionType):
+        return True
+    return any(_is_extended(kind.field(place).type) for place in range(kind.num_fields))
+
+
 def unreadable(path: str | os.PathLike[str], error: Exception) -> SchemaError:
     """Return the error for a damaged or inaccessible file."""
-    reason = str(error).splitlines()[0].rstrip(".")
+    reason = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
     if isinstance(error, PermissionError):
         return SchemaError(f"No permission to read `{path}`. Ask its owner for access.")
     return SchemaError(
@@ -163,7 +192,7 @@ def _version_of(schema: pa.Schema) -> int | None:
     try:
         metadata = load_json((schema.metadata or {})[METADATA_KEY], "the metadata of a table")
         return int(metadata["schema_version"])
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, OverflowError):
         return None
 
 

@@ -144,6 +144,59 @@ def test_a_repository_that_configures_programs_is_refused(clone: Path, name: str
     assert not ran.exists()
 
 
+@pytest.mark.parametrize("is_enabled", ["true", "yes", "1"])
+def test_the_configuration_of_a_work_tree_is_checked_too(clone: Path, is_enabled: str) -> None:
+    ran = clone.parent / "ran"
+    git(clone, "config", "extensions.worktreeConfig", is_enabled)
+    git(clone, "config", "--worktree", "filter.own.clean", f"touch {ran}; cat")
+    (clone / ".gitattributes").write_text("*.parquet filter=own\n")
+    with pytest.raises(UnsafePathError, match=r"which may make Git run a program"):
+        submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
+    assert not ran.exists()
+
+
+def test_a_partial_clone_contacts_no_remote(clone: Path) -> None:
+    ran = clone.parent / "ran"
+    git(clone, "config", "remote.origin.url", f"ext::touch {ran}")
+    git(clone, "config", "remote.origin.promisor", "true")
+    git(clone, "config", "extensions.partialClone", "origin")
+    for place in (clone / ".git" / "objects").glob("??/*"):
+        if git(clone, "cat-file", "-t", f"{place.parent.name}{place.name}") == "tree":
+            place.unlink()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(PushError, match=r"not allowed|missing|failed"),
+    ):
+        patch.setenv("GIT_ALLOW_PROTOCOL", "ext")
+        submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("name", ["GIT_DIR", "GIT_INDEX_FILE"])
+def test_variables_of_git_do_not_redirect_a_submission(
+    clone: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_clone(clone.parent / "other")
+    head = git(other, "rev-parse", "HEAD")
+    place = other / ".git" / ("" if name == "GIT_DIR" else "index")
+    index = (other / ".git" / "index").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setenv(name, str(place))
+        done = submit_samples(chain("cv/one", 1, "cv"), clone, **UNCHECKED)
+    assert git(clone, "rev-parse", "HEAD") == done.commit
+    assert git(other, "rev-parse", "HEAD") == head
+    assert (other / ".git" / "index").read_bytes() == index
+
+
+@pytest.mark.parametrize("branch", ["-x", "--detach", "a..b", "@{-1}", "HEAD", "a b", "\n"])
+def test_a_name_that_is_no_branch_is_refused(clone: Path, branch: str) -> None:
+    head = git(clone, "rev-parse", "HEAD")
+    with pytest.raises(PushError):
+        submit_samples(chain("cv/one", 1, "cv"), clone, branch=branch, **UNCHECKED)
+    assert git(clone, "rev-parse", "HEAD") == head
+    assert git(clone, "status", "--porcelain") == ""
+
+
 @pytest.mark.parametrize("hook", ["pre-commit", "commit-msg", "post-checkout", "post-commit"])
 def test_hooks_of_a_repository_do_not_run(clone: Path, hook: str) -> None:
     ran = clone.parent / "ran"

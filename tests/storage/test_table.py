@@ -140,3 +140,44 @@ def test_columns_and_filters_read_less(tmp_path: Path) -> None:
     path = write_table(rows("cv", range(20)), tmp_path / "k=v" / "graphs.parquet")
     table = read_table(path, columns=["id", "num_ops"], filters=[("num_ops", ">", 17)])
     assert table.to_pydict() == {"id": ["cv/chain-18", "cv/chain-19"], "num_ops": [18, 19]}
+
+
+@pytest.mark.parametrize("name", ["arrow.uuid", "arrow.opaque", "arrow.fixed_shape_tensor"])
+def test_types_of_extensions_are_refused(name: str, tmp_path: Path) -> None:
+    table = read_table(write_table(rows("cv", range(1)), tmp_path / "a.parquet"))
+    column = {
+        "arrow.uuid": pa.array([b"x" * 16], pa.uuid()),
+        "arrow.opaque": pa.ExtensionArray.from_storage(
+            pa.opaque(pa.string(), "os.system", "true"), pa.array(["touch /tmp/a"])
+        ),
+        "arrow.fixed_shape_tensor": pa.ExtensionArray.from_storage(
+            pa.fixed_shape_tensor(pa.int32(), [2]), pa.array([[1, 2]], pa.list_(pa.int32(), 2))
+        ),
+    }[name]
+    lists = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), column)
+    for hostile in (column, lists):
+        place = table.schema.get_field_index("source")
+        pq.write_table(table.set_column(place, "source", hostile), tmp_path / "b.parquet")
+        with pytest.raises(SchemaError, match=r"The column `source` of .* has the type"):
+            read_table(tmp_path / "b.parquet")
+
+
+def test_registered_types_with_damaged_metadata_are_refused(tmp_path: Path) -> None:
+    table = read_table(write_table(rows("cv", range(1)), tmp_path / "a.parquet"))
+    place = table.schema.get_field_index("source")
+    metadata = {
+        b"ARROW:extension:name": b"datasets.features.features.Array2DExtensionType",
+        b"ARROW:extension:metadata": b'{"shape": [1]}',
+    }
+    schema = table.schema.set(place, table.schema.field(place).with_metadata(metadata))
+    pq.write_table(table.cast(schema), tmp_path / "b.parquet")
+    with pytest.raises(SchemaError, match="is not a complete Parquet file"):
+        read_table(tmp_path / "b.parquet")
+
+
+def test_columns_have_different_names(tmp_path: Path) -> None:
+    table = read_table(write_table(rows("cv", range(1)), tmp_path / "a.parquet"))
+    twice = pa.table([*table.columns, table["id"]], names=[*table.schema.names, "id"])
+    pq.write_table(twice, tmp_path / "b.parquet")
+    with pytest.raises(SchemaError, match=r"The column `id` of .* occurs twice"):
+        read_table(tmp_path / "b.parquet")
