@@ -9,10 +9,10 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
-from ..errors import RunError
+from ..errors import RunError, UnsafePathError
+from ..paths import open_file
 from .client import ForkServer
 from .limits import Limits
 from .watch import Ending, Outcome
@@ -213,9 +213,15 @@ def run_in(server: ForkServer, work: Work, job: PoolJob) -> Finished:
             reads=job.reads,
             writes=job.writes,
         )
-        path = Path(directory) / RESULT_FILE
-        is_there = outcome.ending is Ending.FINISHED and path.is_file()
-        return Finished(job, outcome, path.read_bytes() if is_there else None)
+        result = None
+        if outcome.ending is Ending.FINISHED:
+            # The job may have replaced its file by a link to a file that it may not read itself.
+            with (
+                contextlib.suppress(FileNotFoundError, UnsafePathError),
+                open_file(directory, RESULT_FILE) as file,
+            ):
+                result = file.read()
+        return Finished(job, outcome, result)
 
 
 def num_processors() -> int:

@@ -13,6 +13,8 @@ from ..json_text import parse_json
 from .stamps import PHASE_PREFIX, StampSender
 
 MAX_MESSAGE_BYTES = 64 * 2**20
+MAX_TOTAL_BYTES = 4 * MAX_MESSAGE_BYTES
+"""Maximum size of all messages of a job; the parent keeps them in memory."""
 MAX_TEXT_LENGTH = 20_000
 
 
@@ -73,12 +75,18 @@ class MessageReader:
     def __init__(self, key: str = "") -> None:
         self._key = key.encode()
         self._pending = bytearray()
+        self._num_bytes = 0
         self.problem: str | None = None
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         """Parse `data` and return the complete messages; returns no messages after a problem."""
         messages: list[dict[str, Any]] = []
         if self.problem:
+            return messages
+        self._num_bytes += len(data)
+        if self._num_bytes > MAX_TOTAL_BYTES:
+            self.problem = f"The job sent messages of more than {MAX_TOTAL_BYTES} bytes."
+            self._pending.clear()
             return messages
         searched = len(self._pending)
         self._pending += data

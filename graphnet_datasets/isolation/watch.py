@@ -277,7 +277,9 @@ class Watch:
         if exit_code is None:
             return {"type": "", "message": "The worker process and its server were lost."}
         if exit_code < 0:
-            name = signal.Signals(-exit_code).name
+            number = -exit_code  # most real-time signals have no name
+            known = number in set(signal.Signals)
+            name = signal.Signals(number).name if known else f"signal {number}"
             return {"type": name, "message": f"The worker process was ended by {name}."}
         return {
             "type": "SystemExit",

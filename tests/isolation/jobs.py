@@ -178,7 +178,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(1000)
         case "kill_self":
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), payload.get("signal", signal.SIGKILL))
         case "write_file":
             with (directory / "big").open("wb") as file:
                 for _ in range(payload["mib"]):

@@ -17,6 +17,11 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         case "square":
             reporter.send({"pid": os.getpid()})
             (directory / RESULT_FILE).write_bytes(str(payload["number"] ** 2).encode())
+        case "replace_result":
+            if payload["kind"] == "link":
+                (directory / RESULT_FILE).symlink_to(payload["target"])
+            else:
+                os.mkfifo(directory / RESULT_FILE)
         case "raise":
             raise ValueError("not a number")
         case "crash":

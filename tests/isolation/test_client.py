@@ -240,6 +240,13 @@ def test_a_job_killed_by_itself_is_a_crash(server: ForkServer) -> None:
     assert (outcome.ending, outcome.exit_code) == (Ending.CRASH, -signal.SIGKILL)
 
 
+def test_a_signal_without_a_name_is_a_crash_too(server: ForkServer) -> None:
+    outcome = run(server, "kill_self", signal=signal.SIGRTMIN + 6)
+    assert outcome.ending is Ending.CRASH
+    assert outcome.error is not None
+    assert outcome.error["type"] == f"signal {signal.SIGRTMIN + 6}"
+
+
 def test_a_job_that_kills_the_server_costs_only_itself() -> None:
     with ForkServer(MODULE, environment={"PYTHONPATH": str(ROOT)}, is_confined=False) as own:
         assert run(own, "kill_parent").ending is Ending.CRASH

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,17 @@ def test_a_job_that_fails_costs_nothing_but_itself(pool: LocalPool) -> None:
     assert finished["b"].outcome.ending is Ending.CRASH
     assert finished["a"].result is finished["b"].result is None
     assert finished["square 1"].result == b"1"
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_result_that_is_no_regular_file_is_not_read(
+    kind: str, pool: LocalPool, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("secret")
+    job = PoolJob("a", {"do": "replace_result", "kind": kind, "target": str(tmp_path / "secret")})
+    (finished,) = pool.run([job])
+    assert finished.is_success
+    assert finished.result is None
 
 
 def test_jobs_are_taken_only_as_results_are_fetched(pool: LocalPool) -> None:

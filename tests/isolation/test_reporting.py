@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphnet_datasets.isolation import reporting
 from graphnet_datasets.isolation.reporting import (
     MAX_MESSAGE_BYTES,
     LogKeeper,
@@ -80,3 +82,11 @@ def test_the_log_keeps_its_ends_and_never_more_than_its_limit(
     assert len(kept) <= limit
     assert everything.startswith(bytes(keeper._head))
     assert everything.endswith(bytes(keeper._tail))
+
+
+def test_the_messages_of_a_job_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reporting, "MAX_TOTAL_BYTES", 100)
+    reader = MessageReader()
+    received = [message for _ in range(50) for message in reader.feed(b'{"a": 1}\n')]
+    assert len(received) == 11
+    assert reader.problem == "The job sent messages of more than 100 bytes."
