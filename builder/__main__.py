@@ -21,6 +21,7 @@ from .gpu_cache.command import add_check as add_check_gpu_cache
 from .gpu_cache.command import add_gpu_cache
 from .gpu_records.command import add_gpu_records
 from .notebooks import add_notebooks
+from .problems import add_problems
 from .progress import follow, summary
 from .seeding import take_over
 from .sources import named_entries
@@ -52,6 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_subgraphs(
         commands.add_parser("subgraphs", help="build the tables of subgraphs of a dataset")
     )
+    add_problems(commands.add_parser("problems", help="build the table of problems of a dataset"))
     _add_tuning(commands.add_parser("tuning", help="add tasks and records of tuning to a dataset"))
     _add_catalog(commands.add_parser("catalog", help="build the full dataset from all sources"))
     add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))

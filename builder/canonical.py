@@ -1,11 +1,18 @@
-"""Operators in one vocabulary, whatever their spelling and framework."""
+"""Operators and parts in one vocabulary, whatever their spelling and framework."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import hashlib
+from typing import Any
 
+from graphnet_datasets.analysis.attributes import as_numbers
 from graphnet_datasets.operators import OperatorValues, entries
+from graphnet_datasets.sample import Input, Sample
+from graphnet_datasets.sample.arguments import DictArg, ListArg, SliceArg, iterate_refs
 from graphnet_datasets.sample.targets import base_name
+from graphnet_datasets.sample.vocabulary import WEIGHT_ROLES
 
 _CORE = OperatorValues("canonical")
 _FREE_FAMILIES = frozenset({"creation", "queries", "state", "views"})
@@ -35,3 +42,105 @@ def core_operators(target: str) -> tuple[str, ...]:
     if core is None:
         return () if entry.family in _FREE_FAMILIES else (name,)
     return () if core == "0" else tuple(core.split("+"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CanonicalForm:
+    """The computation of a part without its spelling.
+
+    `operators` are the core operators of each call in order, and `digest` identifies them together
+    with their data flow and the role, kind and rank of each input that they use.
+    """
+
+    operators: tuple[str, ...]
+    digest: str
+
+
+def canonical_form(sample: Sample) -> CanonicalForm:
+    """Return the canonical form of a sample.
+
+    Calls without core operators, such as views and casts, pass their first operand on. Numbers and
+    shapes do not matter. The digest is the same for every order of the inputs.
+
+    >>> from graphnet_datasets.sample import Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> from graphnet_datasets.sample.sample import Op
+    >>> def silu(target, *size):
+    ...     x = Input("input", Value("float32", (4, *size)))
+    ...     return Sample("example/silu", "torch", "other", (x,), (Op(target, (Ref(0),)),), Ref(1))
+    >>> forms = [canonical_form(silu("torch.nn.functional.silu", 2)),
+    ...     canonical_form(silu("torch.ops.aten.silu.default", 3)),
+    ...     canonical_form(silu("torch.nn.functional.silu"))]
+    >>> forms[0].operators, forms[0] == forms[1], forms[0] == forms[2]
+    (('sigmoid', 'mul'), True, False)
+    """
+    num_inputs = len(sample.inputs)
+    places: dict[int, int] = {}
+    values: dict[int, Any] = {}
+    calls: list[Any] = []
+    operators: list[str] = []
+
+    def value_of(ref: int) -> Any:
+        if ref >= num_inputs:
+            return values[ref]
+        return ("input", places.setdefault(ref, len(places)))
+
+    for position, op in enumerate(sample.ops):
+        core = core_operators(op.target)
+        operands = tuple(value_of(ref) for ref in iterate_refs((op.args, op.kwargs)))
+        if core:
+            values[num_inputs + position] = ("call", len(calls))
+            calls.append((core, operands))
+            operators += core
+        else:
+            values[num_inputs + position] = operands[0] if operands else ("constant",)
+    outputs = tuple(value_of(ref) for ref in iterate_refs(sample.outputs))
+    inputs = [_describe(sample.inputs[ref]) for ref in places]
+    text = repr((calls, outputs, inputs))
+    return CanonicalForm(tuple(operators), hashlib.sha256(text.encode()).hexdigest()[:32])
+
+
+def calling_convention(sample: Sample) -> str:
+    """Return a hash that is equal for samples that one program can compute.
+
+    They have the same inputs in order, except for sizes and precision, and the same calls, except
+    for numeric arguments (`attributes_of`).
+    """
+    calls = [(base_name(op.target), _skeleton(op.args), _skeleton(op.kwargs)) for op in sample.ops]
+    inputs = [_describe(item) for item in sample.inputs]
+    text = repr((sample.framework, inputs, calls, _skeleton(sample.outputs)))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def kind_of_dtype(dtype: str | None) -> str:
+    """Return the kind of numbers of a dtype.
+
+    >>> [kind_of_dtype(dtype) for dtype in ("bfloat16", "uint8", "bool", "complex64", None)]
+    ['float', 'integer', 'bool', 'complex', 'unknown']
+    """
+    if dtype is None:
+        return "unknown"
+    if "float" in dtype or "complex" in dtype:
+        return "float" if "float" in dtype else "complex"
+    return "bool" if dtype == "bool" else "integer"
+
+
+def _describe(item: Input) -> tuple[str, str, int]:
+    role = "weight" if item.role in WEIGHT_ROLES else item.role
+    return role, kind_of_dtype(item.value.dtype), len(item.value.shape or ())
+
+
+def _skeleton(argument: Any) -> Any:
+    """Return an argument with its numbers replaced by a mark."""
+    if as_numbers(argument) is not None:
+        return "#"
+    if isinstance(argument, tuple):
+        return tuple(map(_skeleton, argument))
+    if isinstance(argument, ListArg):
+        return tuple(map(_skeleton, argument.items))
+    if isinstance(argument, DictArg):
+        return tuple((key, _skeleton(item)) for key, item in argument.items)
+    if isinstance(argument, SliceArg):
+        parts = (argument.start, argument.stop, argument.step)
+        return ("slice", *map(_skeleton, parts))
+    return repr(argument)

@@ -30,6 +30,8 @@ from .descriptions import (
 from .graphs import GRAPHS_SCHEMA
 from .graphs import LATER_COLUMNS as LATER_GRAPH_COLUMNS
 from .kernels import KERNELS_SCHEMA
+from .problem_descriptions import PROBLEM_DESCRIPTIONS, SOLUTION_DESCRIPTIONS
+from .problems import PROBLEMS_SCHEMA, SOLUTIONS_SCHEMA
 from .run_descriptions import RUN_DESCRIPTIONS
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 from .subgraphs import SUBGRAPHS_SCHEMA
@@ -110,13 +112,15 @@ class Table:
 class Config:
     """A folder of a dataset, with a file for each shard of each split.
 
-    The default config `all` is the union of the configs with `is_in_all`.
+    The default config `all` is the union of the configs with `is_in_all`. `command` builds the
+    folder, or is "" if no single command does.
     """
 
     name: str
     table: Table
     description: str
     is_in_all: bool = False
+    command: str = ""
 
 
 GRAPHS = Table(
@@ -229,6 +233,38 @@ KERNELS = Table(
     ),
 )
 
+PROBLEMS = Table(
+    "problems",
+    "computations with workloads of real models",
+    PROBLEMS_SCHEMA,
+    descriptions=PROBLEM_DESCRIPTIONS,
+    key="problem_id",
+    label="problem_id",
+    scalars=(
+        *("schema_version", "problem_id", "category", "framework", "num_ops", "num_workloads"),
+        *("num_occurrences", "split_group"),
+    ),
+    counted_by=("category", "framework"),
+    order=("num_ops", "problem_id"),
+    listed=("problem_id", "category", "num_ops", "num_workloads", "num_occurrences", "framework"),
+)
+
+SOLUTIONS = Table(
+    "solutions",
+    "programs for problems, with verdicts",
+    SOLUTIONS_SCHEMA,
+    descriptions=SOLUTION_DESCRIPTIONS,
+    key="solution_id",
+    label="solution_id",
+    scalars=(
+        *("schema_version", "solution_id", "problem_id", "language", "license", "author"),
+        *("device", "is_accepted"),
+    ),
+    counted_by=("language", "device"),
+    order=("problem_id", "solution_id"),
+    listed=("problem_id", "name", "language", "device", "is_accepted", "speedup", "author"),
+)
+
 TUNING_TASKS = Table(
     "tuning_tasks",
     "operators to tune",
@@ -289,7 +325,7 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(GRAPHS, SUBGRAPHS, COMPILER_BUGS, RUNS, TC_CACHE, KERNELS, TUNING_TASKS, TUNING_RECORDS),
-        *(FAILURES, DUPLICATES),
+        *(FAILURES, DUPLICATES, PROBLEMS, SOLUTIONS),
     )
 }
 """All tables by name."""
@@ -303,6 +339,18 @@ CONFIGS: dict[str, Config] = {
         Config("sole_op", SUBGRAPHS, "every different call of an operator in the graphs"),
         Config("fusible", SUBGRAPHS, "groups that a fusing compiler would make one kernel of"),
         Config("typical", SUBGRAPHS, "sequences of operators that recur across families"),
+        Config(
+            "problems",
+            PROBLEMS,
+            "computations with at least five workloads of real models",
+            command="python -m builder problems",
+        ),
+        Config(
+            "solutions",
+            SOLUTIONS,
+            "programs that solve problems, as text, with verdicts",
+            command="graphnet check PROBLEM FILE --out DIRECTORY",
+        ),
         Config("compiler_bugs", COMPILER_BUGS, "small graphs that show known bugs of compilers"),
         Config("runs", RUNS, "records of timed runs, a row for each graph and compiler"),
         Config("kernels", KERNELS, "code that compilers generated for graphs, as text"),

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import DatasetNotFoundError, FormatVersionError, SchemaError
-from ..schema import SCHEMA_VERSION
+from ..schema import CONFIGS, SCHEMA_VERSION
 from ..schema.subgraphs import SUBGRAPHS_SCHEMA
 from ..suggestions import did_you_mean
 from .remote import Url
@@ -183,6 +183,12 @@ def no_config(
 ) -> DatasetNotFoundError:
     """Return the error for an unknown config, which lists the existing configs."""
     names = list(names)
+    known = CONFIGS.get(config or "")
+    if known is not None and known.command:
+        return DatasetNotFoundError(
+            f"`{place}` has no `{config}` ({known.description}). Create them with "
+            f"`{known.command}`."
+        )
     is_path = config is not None and Path(config).exists()
     hint = f" To read this file or folder, use `--dataset ./{config}`." if is_path else ""
     return DatasetNotFoundError(

@@ -1,0 +1,363 @@
+"""The table of problems: computations of parts with several workloads.
+
+Parts with the same canonical form are one computation. Of its spellings, the one with the most
+workloads becomes the problem, so that one program can compute all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphnet_datasets.analysis.attributes import attributes_of
+from graphnet_datasets.analysis.splits import SPLITS, split_of
+from graphnet_datasets.analysis.tags import op_tags
+from graphnet_datasets.atomic import new_directory
+from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.frameworks import FRAMEWORK_VARIABLE
+from graphnet_datasets.isolation import Limits, LocalPool, Work
+from graphnet_datasets.operators import entries
+from graphnet_datasets.sample import Sample
+from graphnet_datasets.sample.targets import base_name
+from graphnet_datasets.schema import SCHEMA_VERSION
+from graphnet_datasets.schema.tables import PROBLEMS
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.mapping import Item, ResumableMap, digest_of
+from graphnet_datasets.storage.shards import write_shards
+from graphnet_datasets.storage.staging import Staging
+from graphnet_datasets.storage.table import read_table, to_arrow
+from graphnet_datasets.terminal import counted
+
+from .canonical import calling_convention, canonical_form, kind_of_dtype
+from .capturing import EMBEDDED, default_jobs
+from .subgraphs import NAMES
+
+MIN_WORKLOADS = 5
+MAX_WORKLOADS = 16
+"""A judgement takes seconds per workload, so each problem has only the most frequent ones."""
+
+MAX_INPUT_BYTES = 2**28
+MAX_FLOPS = 2e10
+"""Larger parts are no workloads: a CPU takes seconds for one call."""
+
+LOOSEST_T, TIGHTEST_T = -3, -5
+"""Bounds of tolerances. At -5, float32 results may differ by about ten rounding steps."""
+
+LIMITS = Limits(phase_timeouts_s={"compare": 600.0}, memory_bytes=4 * 2**30)
+_CHUNK = 16
+_CATEGORIES = (
+    *("attention", "moe", "recurrent", "quantized", "convolution", "embedding", "fourier"),
+    *("norm", "pooling", "matmul", "sort", "scatter_gather", "random"),
+)
+"""Tags of operators by importance; a problem belongs to the first."""
+_FAMILIES = ("optimizers", "losses", "reductions")
+
+
+@dataclasses.dataclass
+class Workload:
+    """A part with its numbers of occurrences, merged over all tables of parts."""
+
+    config: str
+    row: Mapping[str, Any]
+    num_occurrences: int
+    parents: set[str]
+    splits: set[str]
+
+    @property
+    def name(self) -> str:
+        """The config and the hash of the part."""
+        return f"{self.config}:{self.row['subgraph_hash']}"
+
+
+@dataclasses.dataclass
+class Problem:
+    """The workloads of one spelling of a computation."""
+
+    form: str
+    operators: tuple[str, ...]
+    framework: str
+    workloads: list[Workload]
+
+
+def find_problems(dataset: Path) -> list[Problem]:
+    """Return the computations of all tables of parts of a dataset, each in its main spelling.
+
+    Parts that call custom operators, compute nothing, or exceed the limits are left out. The list
+    includes computations with a single workload.
+
+    Raises:
+        GraphNetError: the dataset has no parts.
+    """
+    forms: dict[str, dict[str, dict[str, Workload]]] = {}
+    operators: dict[str, tuple[str, ...]] = {}
+    for config, row in _parts(dataset):
+        if (row["input_bytes"] or 0) > MAX_INPUT_BYTES or (row["flops"] or 0) > MAX_FLOPS:
+            continue
+        sample = Sample.from_row(row)
+        form = canonical_form(sample)
+        if sample.custom_operators or not form.operators:
+            continue
+        operators[form.digest] = form.operators
+        spelling = forms.setdefault(form.digest, {}).setdefault(calling_convention(sample), {})
+        _merge(spelling, config, row, sample)
+    if not forms:
+        raise GraphNetError(
+            f"`{dataset}` has no parts of graphs. Build them with `python -m builder subgraphs`."
+        )
+    problems = []
+    for form, spellings in sorted(forms.items()):
+        _, chosen = max(sorted(spellings.items()), key=lambda item: len(item[1]))
+        workloads = sorted(chosen.values(), key=_rank)
+        framework = workloads[0].row["framework"]
+        problems.append(Problem(form, operators[form], framework, workloads))
+    return problems
+
+
+def build(
+    dataset: Path, build_directory: Path, jobs: int, min_workloads: int = MIN_WORKLOADS
+) -> list[dict[str, Any]]:
+    """Write the table of problems into a dataset directory, and return its rows.
+
+    Each workload is run once by eager and once in float64, in a confined process. Finished
+    workloads are stored below `build_directory`, from which an interrupted build continues.
+
+    Raises:
+        GraphNetError: no computation has enough workloads.
+    """
+    problems = find_problems(dataset)
+    for minimum in (2, 3, 5):
+        number = sum(len(problem.workloads) >= minimum for problem in problems)
+        print(f"{counted(number, 'computation')} with at least {minimum} workloads", flush=True)
+    chosen = [
+        dataclasses.replace(problem, workloads=problem.workloads[:MAX_WORKLOADS])
+        for problem in problems
+        if len(problem.workloads) >= min_workloads
+    ]
+    parts = [part for problem in chosen for part in problem.workloads]
+    measured = _measure(parts, build_directory, jobs)
+    for part in parts:
+        if reason := measured[part.name].get("reason"):
+            print(f"omitted `{part.row['id']}`: {reason}", flush=True)
+    rows = [
+        row
+        for problem in chosen
+        if (row := to_row(problem, measured))["num_workloads"] >= min_workloads
+    ]
+    if not rows:
+        raise GraphNetError(
+            f"No computation of `{dataset}` has {counted(min_workloads, 'workload')}. Add graphs, "
+            "or lower `--min-workloads`."
+        )
+    rows.sort(key=lambda row: (row["num_ops"], row["problem_id"]))
+    write_rows(rows, dataset)
+    write_readme(dataset)
+    return rows
+
+
+def split_group_of(operators: Iterable[str]) -> str:
+    """Return the split group of a problem, a hash of its set of core operators.
+
+    >>> split_group_of(["mm", "add"]) == split_group_of(["add", "mm", "mm"])
+    True
+    """
+    text = " ".join(sorted(set(operators)))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def tolerance_of(eager_t: float | None) -> float:
+    """Return the tolerance t of a workload: ten times the error of eager, within bounds.
+
+    >>> tolerance_of(-5.4), tolerance_of(-1.0), tolerance_of(-math.inf), tolerance_of(None)
+    (-4.0, -3.0, -5.0, -3.0)
+    """
+    if eager_t is None:
+        return float(LOOSEST_T)
+    if math.isinf(eager_t):
+        return float(TIGHTEST_T if eager_t < 0 else LOOSEST_T)
+    return float(max(TIGHTEST_T, min(LOOSEST_T, math.ceil(eager_t) + 1)))
+
+
+def problem_name(operators: Sequence[str], form: str) -> str:
+    """Return the id of a problem.
+
+    >>> problem_name(["mm", "sigmoid", "mul", "mul"], "0123456789abcdef")
+    'mm-sigmoid-mul-01234567'
+    """
+    names = [re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:24] for name in operators]
+    distinct = [name for place, name in enumerate(names) if place == 0 or names[place - 1] != name]
+    return "-".join([*distinct[:4], form[:8]])
+
+
+def add_problems(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `python -m builder problems`."""
+    parser.set_defaults(run=_problems)
+    parser.add_argument("--out", type=Path, default=EMBEDDED)
+    parser.add_argument("--build", type=Path, default=Path("build/problems"), help="finished work")
+    parser.add_argument("--jobs", type=int, default=default_jobs())
+    parser.add_argument("--min-workloads", type=int, default=MIN_WORKLOADS)
+    parser.add_argument("--count", action="store_true", help="count the computations, and stop")
+
+
+def _problems(options: argparse.Namespace) -> int:
+    if options.count:
+        problems = find_problems(options.out)
+        for minimum in (1, 2, 3, 5, 10):
+            enough = [item for item in problems if len(item.workloads) >= minimum]
+            by_framework = collections.Counter(item.framework for item in enough)
+            kinds = ", ".join(f"{number} {name}" for name, number in sorted(by_framework.items()))
+            print(f"at least {minimum} workloads: {len(enough)} computations ({kinds})")
+        return 0
+    rows = build(options.out, options.build, options.jobs, options.min_workloads)
+    categories = collections.Counter(row["category"] for row in rows)
+    splits = collections.Counter(split_of(row["split_group"]) for row in rows)
+    print(f"{counted(len(rows), 'problem')} in {options.out}")
+    for title, counts in (("categories", categories), ("splits", splits)):
+        print(f"{title}: " + ", ".join(f"{name} {count}" for name, count in counts.most_common()))
+    return 0
+
+
+def _parts(dataset: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for config in NAMES:
+        for path in sorted((dataset / config).glob("*.parquet")):
+            for batch in read_table(path).to_batches(max_chunksize=1000):
+                yield from ((config, row) for row in batch.to_pylist())
+
+
+def _merge(
+    spelling: dict[str, Workload], config: str, row: Mapping[str, Any], sample: Sample
+) -> None:
+    """Add a part to the workloads of its spelling, which one part may have in several tables."""
+    values = [item.value for item in sample.inputs]
+    key = digest_of([values, [(op.args, op.kwargs) for op in sample.ops], sample.symbols])
+    known = spelling.get(key)
+    number = row["num_occurrences"] or 1
+    if known is None:
+        known = spelling[key] = Workload(config, row, number, set(), set())
+    known.num_occurrences = max(known.num_occurrences, number)
+    known.parents.add(row["parent_id"] or row["id"])
+    known.splits.update(row["splits"] or ())
+
+
+def _rank(workload: Workload) -> tuple[int, str, str]:
+    return -workload.num_occurrences, workload.config, workload.row["id"]
+
+
+def _measure(
+    workloads: Sequence[Workload], build_directory: Path, jobs: int
+) -> dict[str, Mapping[str, Any]]:
+    """Return the notes of `problem_worker.compare_row` by name of the workload."""
+    staging = Staging(build_directory / "problems", "problems")
+    mapping = ResumableMap(staging, {"memory_limit_bytes": LIMITS.memory_bytes}, LIMITS)
+    notes: dict[str, Mapping[str, Any]] = {}
+    for framework in sorted({workload.row["framework"] for workload in workloads}):
+        work = Work("builder.problem_worker", ("compare",), LIMITS, {FRAMEWORK_VARIABLE: framework})
+        pool = LocalPool(work, jobs)
+        items = (
+            Item(workload.name, digest_of(sorted(workload.row.items())), _plain(workload.row))
+            for workload in workloads
+            if workload.row["framework"] == framework
+        )
+        try:
+            for result in mapping.run(items, pool, chunk=_CHUNK):
+                notes[result.name] = result.notes or {"reason": result.lost}
+        finally:
+            pool.close()
+    mapping.report_ignored()
+    return notes
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of the `graphs` table of a part."""
+    from graphnet_datasets.schema import GRAPHS_SCHEMA
+
+    return {name: row[name] for name in GRAPHS_SCHEMA.names if name in row}
+
+
+def to_row(problem: Problem, measured: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the row of a problem, without the workloads that eager cannot run.
+
+    `measured` has the notes of `problem_worker.compare_row` by name of the workload.
+    """
+    usable = [part for part in problem.workloads if "reason" not in measured[part.name]]
+    samples = [Sample.from_row(part.row) for part in usable or problem.workloads]
+    first = samples[0]
+    attributes = [attributes_of(sample) for sample in samples]
+    varying = [
+        name
+        for name in attributes[0]
+        if any(other.get(name) != attributes[0][name] for other in attributes)
+    ]
+    workloads = [
+        {
+            "config": part.config,
+            "part_id": part.row["id"],
+            "subgraph_hash": part.row["subgraph_hash"],
+            "dtypes": [item["dtype"] for item in part.row["inputs"]],
+            "shapes": [item["shape"] for item in part.row["inputs"]],
+            "flops": part.row["flops"],
+            "bytes": measured[part.name]["bytes"],
+            "eager_t": measured[part.name]["eager_t"],
+            "tolerance_t": tolerance_of(measured[part.name]["eager_t"]),
+            "num_occurrences": part.num_occurrences,
+            "parents": sorted(part.parents),
+        }
+        for part in usable
+    ]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "problem_id": problem_name(problem.operators, problem.form),
+        "category": _category(first),
+        "framework": problem.framework,
+        "operators": list(problem.operators),
+        "num_ops": len(problem.operators),
+        "num_workloads": len(workloads),
+        "num_occurrences": sum(part.num_occurrences for part in usable),
+        "num_parents": len({parent for part in usable for parent in part.parents}),
+        "split_group": split_group_of(problem.operators),
+        "parent_splits": sorted({split for part in usable for split in part.splits}),
+        "form": problem.form,
+        "inputs": [
+            {
+                "name": name,
+                "role": item.role,
+                "kind": kind_of_dtype(item.value.dtype),
+                "rank": len(item.value.shape or ()),
+            }
+            for name, item in zip(first.input_names, first.inputs, strict=True)
+        ],
+        "attributes": varying,
+        "workloads": workloads,
+        "licenses": sorted({part.row["license"] or "unknown" for part in usable}),
+    }
+
+
+def _category(sample: Sample) -> str:
+    tags = set(op_tags(sample))
+    for tag in _CATEGORIES:
+        if tag in tags:
+            return tag
+    known = (entries().get(base_name(op.target)) for op in sample.ops)
+    families = {entry.family for entry in known if entry is not None}
+    return next((family for family in _FAMILIES if family in families), "pointwise")
+
+
+def write_rows(rows: Sequence[Mapping[str, Any]], dataset: Path) -> None:
+    """Replace the folder of problems of a dataset."""
+    import shutil
+
+    target = dataset / PROBLEMS.name
+    staged = target.with_name(f".{target.name}.new")
+    with new_directory(staged) as place:
+        for split in SPLITS:
+            of_split = [row for row in rows if split_of(row["split_group"]) == split]
+            if of_split:
+                write_shards([to_arrow(of_split, PROBLEMS)], place, split, table=PROBLEMS)
+    shutil.rmtree(target, ignore_errors=True)
+    staged.replace(target)
