@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from ..errors import DatasetNotFoundError, TuningError, raises_only
 from ..schema import SCHEMA_VERSION, Table
-from ..schema.tables import TUNING_RECORDS, TUNING_TASKS
 from ..storage.layout import write_readme
 from ..storage.loading import DEFAULT_NAME, load_dataset
 from ..storage.shards import write_shards
@@ -26,6 +25,7 @@ from ..storage.table import to_arrow
 from ..terminal import counted
 from ..verbosity import hidden_progress_bars
 from .measurement import Measurement
+from .tables import TUNING_RECORDS, TUNING_TASKS
 from .task import Task, task_key
 
 _BATCH = 500
