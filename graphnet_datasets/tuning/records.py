@@ -19,6 +19,7 @@ from ..errors import DatasetNotFoundError, TuningError, raises_only
 from ..schema import SCHEMA_VERSION, Table
 from ..storage.layout import write_readme
 from ..storage.loading import DEFAULT_NAME, load_dataset
+from ..storage.local_rows import read_local_rows
 from ..storage.shards import write_shards
 from ..storage.staging import Staging
 from ..storage.table import to_arrow
@@ -159,6 +160,9 @@ def _rows(
 ) -> Iterator[Mapping[str, Any]]:
     place = _place_of(dataset, table)
     try:
+        if isinstance(place, Path) and place.is_dir():
+            yield from read_local_rows(place, table.name, columns=columns)
+            return
         with hidden_progress_bars():
             rows: Any = load_dataset(
                 place, table.name, split="all", columns=None if columns is None else [*columns]
