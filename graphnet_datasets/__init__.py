@@ -6,13 +6,14 @@ framework nor `datasets`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from .lazy_names import attributes_on_first_use
+from .collector import not_collecting
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .benchmark import check, import_log, run
+    from .benchmark import check, import_log, judge, run
     from .compilers import register_compiler
     from .conversion import convert
     from .directory import read_directory, write_directory
@@ -39,6 +40,7 @@ _HOME_OF = {
     "Sample": "sample",
     "calibrate": "frameworks",
     "check": "benchmark",
+    "judge": "benchmark",
     "convert": "conversion",
     "costs": "scores",
     "disable_progress_bars": "verbosity",
@@ -82,6 +84,7 @@ __all__ = [
     "extract",
     "extract_export",
     "import_log",
+    "judge",
     "load_dataset",
     "load_sample",
     "make_inputs",
@@ -103,7 +106,13 @@ __all__ = [
 ]
 
 
-__getattr__ = attributes_on_first_use(__name__, _HOME_OF)
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"The module `{__name__}` has no attribute `{name}`")
+    with not_collecting():
+        value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,12 @@ def write_problem_parts(dataset: Path) -> None:
     write_parts(dataset, [*chains[:1], softmax(4, 64, 1)], "fusible", ("test",))
 
 
+def _compare(row: Mapping[str, Any], directory: Path) -> Mapping[str, Any]:
+    from builder.problem_worker import compare_row
+
+    return compare_row(row, {"memory_limit_bytes": None}, directory=directory)[1]
+
+
 def _part(
     name: str, shape: tuple[int, ...], ops: tuple[Op, ...], weight: tuple[int, ...] = ()
 ) -> Sample:
@@ -81,25 +87,24 @@ def _part(
     )
 
 
-def write_problems(dataset: Path, samples: Sequence[Sample]) -> list[str]:
+def write_problems(
+    dataset: Path, samples: Sequence[Sample], notes: Mapping[str, Any] | None = None
+) -> list[str]:
     """Write samples as parts and their problems, whatever their number; return the problems' ids.
 
-    Requires torch. The workloads are compared with float64 in this process.
+    `notes` are those of every workload. Without them, the workloads are compared with float64 in
+    this process, which requires torch.
     """
-    from builder.problem_worker import compare_row
     from builder.problems import find_problems, to_row, write_rows
 
     write_parts(dataset, samples)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for problem in find_problems(dataset):
-            notes = {
-                part.name: compare_row(
-                    part.row, {"memory_limit_bytes": None}, directory=Path(folder)
-                )[1]
-                for part in problem.workloads
+            measured = {
+                part.name: notes or _compare(part.row, Path(folder)) for part in problem.workloads
             }
-            rows.append(to_row(problem, notes))
+            rows.append(to_row(problem, measured))
     write_rows(rows, dataset)
     write_readme(dataset)
     return [row["problem_id"] for row in rows]

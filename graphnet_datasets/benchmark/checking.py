@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from ..compilers import compiler_of_object
-from ..compilers.replacement import CALL_MARK, find_candidate_name, is_replacement
+from ..compilers.replacement import CALL_MARK, is_replacement
 from ..errors import RunError, raises_only
 from ..sample import Sample
 from ..schema import Reason, sample_from_row
 from ..scores import Outcome
 from ..scores.summary_text import describe_run
+from ..scores.variants import TOLERANCE
 from ..scores.warnings import IMPOSSIBLE, first_of
 from ..storage.selection import select_rows
 from ..terminal import counted, printable_line
 from .runner import run_records
 from .settings import Settings
+from .solution_files import SUFFIXES, read_solution, reference_of_file, reference_of_text
 
 NUM_SIZES = 4
 """Number of calls with other sizes and scalar inputs if the caller does not set it."""
@@ -34,6 +36,8 @@ CHEATS: Mapping[str, str] = {
     Reason.TAMPERING: "tampering with the measurement",
 }
 """Names of the cheats that the judge detects, by the reason in the record."""
+LOW_PRECISION = "a precision below that of the graph"
+"""The cheat of outputs that are right at t = -3 but not at the tolerance of a workload."""
 _OWN_LINE = re.compile(r"  \S+\.py:\d+(?: in \S+)?: ")
 
 
@@ -43,7 +47,8 @@ class CheckResult:
 
     `verdict` is the line of `graphnet run`. `cheat` names the cheat that the judge detected, or is
     "". `own_lines` are the lines of the candidate's source in the traceback of its error. `record`
-    is the row of `RUNS_SCHEMA` from which everything else follows.
+    is the row of `RUNS_SCHEMA` from which everything else follows. Outputs must be right at
+    `tolerance_t`.
     """
 
     sample_id: str
@@ -53,6 +58,7 @@ class CheckResult:
     cheat: str
     own_lines: tuple[str, ...]
     record: Mapping[str, Any]
+    tolerance_t: float = TOLERANCE
 
     @property
     def is_right(self) -> bool:
@@ -193,16 +199,24 @@ def reference_of_candidate(candidate: str | os.PathLike[str] | Callable[..., Any
     if ":" in text and not Path(text).expanduser().exists():
         return text + CALL_MARK
     path = Path(text).expanduser().resolve()
-    return f"{path}:{find_candidate_name(path)}{CALL_MARK}"
+    if path.suffix in SUFFIXES and path.suffix != ".py":
+        return reference_of_text(*read_solution(path))
+    return reference_of_file(path)
 
 
-def describe_check(record: Mapping[str, Any]) -> CheckResult:
-    """Return the verdict that a run record of a candidate contains."""
+def describe_check(record: Mapping[str, Any], tolerance_t: float = TOLERANCE) -> CheckResult:
+    """Return the verdict that a run record of a candidate contains.
+
+    Outputs that are right at t = -3 but not at `tolerance_t` are wrong.
+    """
     message, own_lines = _split_message(record)
     outcome, verdict = describe_run({**record, "error_message": "\n".join(message)})
     cheat = CHEATS.get(record["reason"] or "", "")
     if not cheat and first_of(IMPOSSIBLE, record):
         cheat = "a time that the work cannot take"
+    if outcome is Outcome.RIGHT and (record["min_t"] or 0.0) > tolerance_t:
+        outcome, cheat = Outcome.WRONG, cheat or LOW_PRECISION
+        verdict = f"WRONG   at t = {tolerance_t:g}: right only at t = {record['min_t']:.1f}"
     module, _, name = record["compiler"].rpartition(":")
     return CheckResult(
         sample_id=record["sample_id"],
@@ -212,6 +226,7 @@ def describe_check(record: Mapping[str, Any]) -> CheckResult:
         cheat=cheat,
         own_lines=tuple(own_lines),
         record={**record, "changed_state": record["changed_state"] or []},
+        tolerance_t=tolerance_t,
     )
 
 

@@ -1,11 +1,12 @@
-"""`graphnet check`: judge a function or module that replaces the graph of one sample."""
+"""`graphnet check` and `graphnet problem`: verdicts on programs for samples and problems."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -14,7 +15,16 @@ from .groups import with_groups
 from .run_options import MeasurementOptions
 from .terminal import echo
 
+if TYPE_CHECKING:
+    from ..benchmark.problems import Verdict
+
 app = typer.Typer()
+problems = typer.Typer(
+    no_args_is_help=True,
+    help="Show the problems that programs can solve.",
+    epilog="Example: graphnet problem show mm-relu-1f2e3d4c --prompt",
+)
+app.add_typer(problems, name="problem")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,37 +49,72 @@ class CheckOptions(MeasurementOptions):
 @with_groups
 def check_candidate(
     sample: Annotated[
-        str, typer.Argument(metavar="SAMPLE", help="A sample's id, or a path with one sample.")
+        str,
+        typer.Argument(
+            metavar="SAMPLE",
+            help="A sample's id, a path with one sample, or the id of a problem.",
+        ),
     ],
     candidate: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="A Python file, or file.py:NAME if it defines several candidates."
+            metavar="FILE",
+            help="A Python file (file.py:NAME if it defines several candidates), or a file of C++ "
+            "(.cpp), CUDA (.cu) or Tensor Comprehensions (.tc). For a problem also "
+            "DIRECTORY:SOLUTION_ID, a stored solution.",
         ),
     ],
     *,
     out: Annotated[
-        Path | None, typer.Option(help="Directory for the record. Default: no record is stored.")
+        Path | None,
+        typer.Option(
+            help="Directory for the record, or for the row of `solutions`. Default: nothing is "
+            "stored."
+        ),
     ] = None,
+    author: Annotated[str, typer.Option(help="Author of a stored solution.")] = "",
+    license_name: Annotated[
+        str, typer.Option("--license", help="License of a stored solution.")
+    ] = "",
+    graphs: Annotated[
+        bool,
+        typer.Option(
+            "--graphs",
+            help="Judge an FX pass on the whole graphs in which the workloads of a problem occur.",
+        ),
+    ] = False,
     dataset: Annotated[str, typer.Option(help="Dataset of the id.")] = "graphnet",
     device: Annotated[str, typer.Option(help="cpu, cuda (the first GPU) or cuda:N.")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     measurement: CheckOptions,
 ) -> None:
-    """Judge and time a function or module that replaces the graph of a sample.
+    """Judge and time a program that replaces the graph of a sample, or solves a problem.
 
     A function takes the inputs of the sample in order, weights included, or by their names as
     `graphnet show ID` prints them. The constructor of a module takes weights by name, and
-    `forward` the remaining inputs. The file runs only in a confined process. Exits with 0 if the
-    candidate is right, and with 3 otherwise.
+    `forward` the remaining inputs. A solution of a problem must be right on all its workloads. The
+    file runs only in a confined process. Exits with 0 if the candidate is right, and with 3
+    otherwise.
     """
     from ..frameworks import framework_names
     from ..frameworks.builds import check_device
 
     check_device(device, framework_names())
     from ..benchmark.checking import check
+    from ..benchmark.problems import is_problem_id
     from ..scores import Outcome
 
+    if is_problem_id(sample):
+        verdict = _judge(sample, candidate, dataset, device, measurement, graphs)
+        if out is not None:
+            from ..benchmark.problems import write_solution
+
+            row = verdict.to_row(name=Path(candidate).name, author=author, license=license_name)
+            write_solution(row, out)
+        _print(verdict.to_dict() if as_json else verdict.lines(), is_bad=not verdict.is_accepted)
+        if not verdict.is_accepted:
+            raise typer.Exit(PARTLY)
+        return
     result = check(
         sample,
         candidate,
@@ -78,13 +123,69 @@ def check_candidate(
         source=dataset,
         settings=measurement.settings(),
     )
-    if as_json:
-        echo(json.dumps(result.to_dict()))
-    else:
-        is_bad = result.outcome in (Outcome.WRONG, Outcome.FAILED)
-        first, *others = result.lines()
-        echo(first, colour="red" if is_bad else None)
-        for line in others:
-            echo(line)
+    is_bad = result.outcome in (Outcome.WRONG, Outcome.FAILED)
+    _print(result.to_dict() if as_json else result.lines(), is_bad=is_bad)
     if not result.is_right:
         raise typer.Exit(PARTLY)
+
+
+@problems.command("show", epilog="Example: graphnet problem show mm-relu-1f2e3d4c --prompt")
+def show_problem(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="The id of a problem.")],
+    *,
+    prompt: Annotated[
+        bool,
+        typer.Option("--prompt", help="Print one text for people and models that write programs."),
+    ] = False,
+    bound: Annotated[
+        bool, typer.Option(help="Measure the CPU's peak rates and print the bounds.")
+    ] = True,
+    dataset: Annotated[str, typer.Option(help="Dataset of the problem.")] = "graphnet",
+) -> None:
+    """Print a problem as JSON, or with `--prompt` its reference, workloads, bound and rules."""
+    from ..benchmark.problems import load_problem
+
+    shown = load_problem(problem, source=dataset)
+    if not prompt:
+        echo(json.dumps(shown.row))
+        return
+    peaks = None
+    if bound:
+        from ..benchmark.judging.roofline import peak_rates
+
+        peaks = peak_rates("cpu")
+    for line in shown.prompt(peaks).splitlines():
+        echo(line)
+
+
+def _judge(
+    name: str,
+    candidate: str,
+    dataset: str,
+    device: str,
+    measurement: CheckOptions,
+    are_whole_graphs: bool,
+) -> Verdict:
+    from ..benchmark.problems import judge, load_problem, on_graphs, read_stored_solution
+    from ..benchmark.solution_files import SUFFIXES
+
+    settings = measurement.settings()
+    problem = load_problem(name, source=dataset)
+    if are_whole_graphs:
+        problem = on_graphs(problem, source=dataset)
+    path = Path(candidate).expanduser()
+    if ":" not in candidate or path.suffix in SUFFIXES:
+        return judge(problem, path, device=device, settings=settings)
+    source, language = read_stored_solution(candidate, trust_remote_code=settings.trust_remote_code)
+    return judge(problem, source, language=language, device=device, settings=settings)
+
+
+def _print(shown: Mapping[str, Any] | Sequence[str], *, is_bad: bool) -> None:
+    """Print a mapping as JSON, or lines, the first in red if it is bad."""
+    if isinstance(shown, Mapping):
+        echo(json.dumps(shown))
+        return
+    first, *others = shown
+    echo(first, colour="red" if is_bad else None)
+    for line in others:
+        echo(line)

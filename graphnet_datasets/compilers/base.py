@@ -62,6 +62,9 @@ class Compiler(abc.ABC):
         """All inputs of the graph by name, in order: the weights that the module holds, and None
         for inputs that each call passes. Set before `compile`.
         """
+        self.graph_attributes: Mapping[str, Any] = {}
+        """Numeric arguments of the graph's operators (`analysis.attributes`). Set before `compile`.
+        """
         self.excluded_time_s = 0.0
         """Part of the time spent in `compile` that was not compilation."""
         self.fixed_inputs: Mapping[str, Any] = {}

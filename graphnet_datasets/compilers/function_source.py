@@ -59,7 +59,17 @@ def compiler_of_object(factory: Any, *, is_replacement: bool = False) -> str:
             f"The {kind} is a lambda, whose source cannot be extracted. Define it with `def` and "
             "pass it by its name."
         )
-    text = _Writer().write(factory)
+    return store_source(_Writer().write(factory), name)
+
+
+def store_source(text: str, name: str) -> str:
+    """Write the source of a file that defines `name` to the user's cache; return its reference.
+
+    Equal texts share a file.
+
+    Raises:
+        CompilerError: The file cannot be written.
+    """
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     try:
         path = private_directory("compilers") / digest / f"{name}.py"
@@ -68,7 +78,7 @@ def compiler_of_object(factory: Any, *, is_replacement: bool = False) -> str:
             write_text(path, text)
     except OSError as error:
         raise CompilerError(
-            f"The source of the {kind} `{name}` cannot be stored: {error}. Set XDG_CACHE_HOME to a "
+            f"The source of `{name}` cannot be stored: {error}. Set XDG_CACHE_HOME to a "
             "writable directory."
         ) from error
     return f"{path.resolve()}:{name}"

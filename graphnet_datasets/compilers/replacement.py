@@ -7,6 +7,7 @@ the harness calls it with the inputs of the graph. A compiler is called with the
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +19,13 @@ from ..errors import CandidateError
 from ..suggestions import did_you_mean
 from ..terminal import counted, first_few
 from .base import Compiler
+from .native import NativeCandidate
 
 CALL_MARK = "()"
 """The end of references to candidates that are called with the inputs of the graph."""
-USUAL_NAMES = ("candidate", "Candidate", "ModelNew")
+FX_PASS = "fx_pass"  # noqa: S105 - not a password
+"""Name of a function `(module, example_inputs)` that rewrites the graph and does not replace it."""
+USUAL_NAMES = ("candidate", "Candidate", "ModelNew", FX_PASS)
 """Names that are chosen if a file defines several functions and classes."""
 MAX_FRAMES = 5
 """Maximum number of lines of the candidate's own source in an error message."""
@@ -110,14 +114,22 @@ def make_replacement(reference: str, compiler_framework: str) -> type[Compiler]:
         def use_caches(self, directory: Path) -> None:
             """Redirect caches, and import the candidate, which may compile when it is imported."""
             super().use_caches(directory)
+            self._directory = directory
             self._target = _load(reference)
 
         def compile(
             self,
-            module: Callable[..., Any],  # noqa: ARG002 - a candidate must not call the graph
+            module: Callable[..., Any],
             example_inputs: Mapping[str, Any],  # noqa: ARG002
         ) -> Callable[..., Any]:
-            return bind(self._target, self.name.removesuffix(CALL_MARK), self.graph_inputs)
+            target = self._target
+            if isinstance(target, NativeCandidate):  # the graph determines the sizes of outputs
+                target, log = target.compile_for(
+                    module, self.graph_inputs, self.graph_attributes, self._directory / "native"
+                )
+                self.warnings += [f"build: {log}"] if log else []
+            name = self.name.removesuffix(CALL_MARK)
+            return bind(target, name, self.graph_inputs, self.graph_attributes)
 
     return Replacement
 
@@ -135,14 +147,20 @@ def _load(reference: str) -> Any:
     return names[attribute]
 
 
-def bind(target: Any, name: str, graph_inputs: Mapping[str, Any]) -> Callable[..., Any]:
+def bind(
+    target: Any,
+    name: str,
+    graph_inputs: Mapping[str, Any],
+    attributes: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
     """Return a callable that takes inputs of a graph as keywords and passes them to `target`.
 
     `graph_inputs` contains all inputs of the graph in order: weights that the graph holds as
     tensors, and None for inputs that each call passes. A class is instantiated first: the
     parameters of its constructor are names of held weights. The function, or the `forward` of the
     instance, takes the remaining inputs in order. If its parameters are names of inputs, it takes
-    only these inputs.
+    only these inputs. Parameters with names of `attributes`, the numeric arguments of the graph's
+    operators, receive their values.
 
     Raises:
         CandidateError: The parameters fit neither the order nor the names of the inputs.
@@ -154,10 +172,15 @@ def bind(target: Any, name: str, graph_inputs: Mapping[str, Any]) -> Callable[..
     >>> bind(lambda parameter_0: parameter_0, "weight", {"input_0": None, "parameter_0": 3})(
     ...     input_0=0)
     3
+    >>> bind(lambda x, op0_arg1: x * op0_arg1, "scale", {"input_0": None}, {"op0_arg1": 2})(
+    ...     input_0=4)
+    8
     """
+    attributes = attributes or {}
     remaining = dict(graph_inputs)
     if inspect.isclass(target):
         weights = {key: value for key, value in graph_inputs.items() if value is not None}
+        target = _with_attributes(target, attributes)
         names = _constructor_names(target, name, weights)
         target = target(**{key: weights[key] for key in names})
         remaining = {key: value for key, value in graph_inputs.items() if key not in names}
@@ -168,7 +191,9 @@ def bind(target: Any, name: str, graph_inputs: Mapping[str, Any]) -> Callable[..
             f"The candidate `{name}` has the type `{type(target).__name__}`, but it must be a "
             "function or a `torch.nn.Module`."
         )
-    by_name, names = _names_of_call(getattr(target, "forward", target), name, tuple(remaining))
+    method = getattr(target, "forward", target)
+    by_name, names = _names_of_call(_with_attributes(method, attributes), name, tuple(remaining))
+    target = _with_attributes(target, attributes, method)
     weights = {key: remaining[key] for key in names if remaining[key] is not None}
     if by_name:
 
@@ -202,7 +227,24 @@ def note_own_lines(error: BaseException, reference: str) -> None:
         )
 
 
-def _constructor_names(target: type, name: str, weights: Mapping[str, Any]) -> list[str]:
+def _with_attributes(
+    function: Callable[..., Any], attributes: Mapping[str, Any], declared: Any = None
+) -> Any:
+    """Bind the parameters of a function that are names of attributes.
+
+    `declared` is the function that declares the parameters, if it is another one.
+    """
+    try:
+        parameters = inspect.signature(declared or function).parameters
+    except (TypeError, ValueError):  # functions of extension modules may lack a signature
+        return function
+    values = {name: attributes[name] for name in parameters if name in attributes}
+    return functools.partial(function, **values) if values else function
+
+
+def _constructor_names(
+    target: Callable[..., Any], name: str, weights: Mapping[str, Any]
+) -> list[str]:
     """Return the weights that the constructor of a candidate takes."""
     parameters = [
         parameter

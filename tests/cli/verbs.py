@@ -14,10 +14,11 @@ import typer.main
 from graphnet_datasets import write_directory
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.tensor_comprehensions.tables import TC_CACHE_SCHEMA
+from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
 from graphnet_datasets.tuning.records import write_tuning
 from tests.benchmark.test_upstream_log import log_of
 from tests.clones import make_clone
+from tests.problem_sets import softmax, write_problems
 from tests.scores.run_rows import FOUR
 from tests.tables import chain, write_dataset
 from tests.tuning.toy import make_pool
@@ -57,6 +58,7 @@ INVOCATIONS = {
     "tc cache": "{read:cache}",
     "tc check": "{read:tc}",
     "tc compile": f"{{read:tc}} {SIZES}",
+    "problem show": "{read:problem} --dataset {read:problems}",
     "tc from-graph": "cv/chain-2 --dataset {read:dataset}",
     "tc infer": f"{{read:tc}} {SIZES}",
     "tc interpret": f"{{read:tc}} {SIZES} --out {{write:folder}}",
@@ -105,11 +107,15 @@ def make_inputs(root: Path) -> dict[str, Path]:
     pool = make_pool(each=6)
     measured = [row for task in pool.tasks.values() for row in pool.rows(task)]
     measured = [dataclasses.replace(row, record_id=str(i)) for i, row in enumerate(measured)]
+    notes = {"bytes": 0, "eager_t": None}
+    (problem,) = write_problems(root / "problems", [softmax(4, 8, 1)], notes)
     empty = TC_CACHE_SCHEMA.empty_table()
     pq.write_table(empty, root / "cache.parquet")
     return {
         "candidate": root / "mine.py",
         "clone": make_clone(root / "clone"),
+        "problem": Path(problem),
+        "problems": root / "problems",
         "dataset": dataset,
         "table": dataset / "nlp" / "train-0000.parquet",
         "samples": root / "samples",

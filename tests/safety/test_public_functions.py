@@ -105,6 +105,7 @@ ON_FOLDERS: dict[str, Callable[[Any, Path], Any]] = {
 WITHOUT_DATA = {
     "__version__": "a string",
     "check": "runs a candidate of the caller, and passes the row to `run`",
+    "judge": "runs a solution of the caller on rows that it passes to `run`",
     "convert": "converts each row in a confined worker, whose errors are outcomes",
     "disable_progress_bars": "takes no data",
     "enable_progress_bars": "takes no data",

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
+from ...analysis.attributes import attributes_of
 from ...frameworks import make_inputs, materialize
 from ...frameworks.runtime import Runtime
 from ...sample import Sample
@@ -49,6 +50,7 @@ class Workload:
         is_known_to_fit: bool = False,
     ) -> None:
         self.runtime, self.seed = runtime, seed
+        self.attributes = attributes_of(sample)
         self._materialize = lambda: materialize(
             sample,
             device=device,

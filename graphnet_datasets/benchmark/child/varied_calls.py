@@ -144,6 +144,7 @@ def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) ->
     reporter.enter("compile")
     compiler = make_compiler(job.compiler, job.framework, job.options)
     compiler.graph_inputs = workload.graph_inputs()
+    compiler.graph_attributes = workload.attributes
     compiler.use_caches(directory / "cache")
     if job.compile_cache:
         compiler.carry_caches(Path(job.compile_cache), directory / "cache")

@@ -186,6 +186,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     compiler = make_compiler(job.compiler, job.framework, job.options)
     compiler.trust_remote_code = job.settings.trust_remote_code
     compiler.graph_inputs = own.graph_inputs()
+    compiler.graph_attributes = own.attributes
     compiler.use_caches(directory / "cache")
     is_carried = bool(job.compile_cache) and compiler.carry_caches(
         Path(job.compile_cache), directory / "cache"

@@ -1,0 +1,532 @@
+"""Problems and verdicts on their solutions.
+
+A problem is a row of the `problems` table together with the parts of graphs that are its workloads.
+`judge` runs a solution on all of them as `check` does on one sample.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..analysis.attributes import attributes_of
+from ..errors import CandidateError, DatasetNotFoundError, RunError, raises_only
+from ..frameworks import print_source
+from ..sample import Sample
+from ..schema import SCHEMA_VERSION, sample_from_row
+from ..schema.tables import PROBLEMS, SOLUTIONS
+from ..scores.variants import TOLERANCE
+from ..storage.layout import layout_of, write_readme
+from ..storage.loading import locate
+from ..storage.selection import select_rows
+from ..storage.table import read_table, to_arrow, write_arrow
+from ..suggestions import did_you_mean
+from ..terminal import counted, printable_line
+from ..version import __version__
+from .checking import CheckResult, describe_check, reference_of_candidate
+from .judging.roofline import PeakRates, floor_ms, load_peak_rates, peak_rates
+from .records.environment import describe_environment, environment_id
+from .runner import run_records
+from .settings import Settings
+from .solution_files import language_of, read_solution, reference_of_text
+
+Solution: TypeAlias = "str | os.PathLike[str] | Callable[..., Any]"
+"""A solution's text, the path of its file, or a function or class."""
+
+_BUILD = "build: "
+_PARTS = ("sole_op", "typical", "fusible")
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """A computation with its workloads.
+
+    `row` is a row of the `problems` table, and `parts` are the rows of its workloads in order.
+    """
+
+    row: Mapping[str, Any]
+    parts: Sequence[Mapping[str, Any]] = dataclasses.field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """The id of the problem."""
+        return self.row["problem_id"]
+
+    @property
+    def workloads(self) -> Sequence[Mapping[str, Any]]:
+        """The workloads of the row."""
+        return self.row["workloads"]
+
+    def prompt(self, peaks: PeakRates | None = None) -> str:
+        """Return the problem as one text: reference source, workloads, bound and rules.
+
+        With `peaks`, each workload has its bound in microseconds.
+        """
+        sample = Sample.from_row(self.parts[0])
+        lines = [
+            f"# Problem {self.id}",
+            "",
+            f"Category: {self.row['category']}. "
+            f"Core operators: {', '.join(self.row['operators'])}.",
+            "",
+            "## Reference (first workload)",
+            "",
+            "```python",
+            print_source(sample).strip(),
+            "```",
+            "",
+            "## Inputs, in order",
+            "",
+        ]
+        lines += [
+            f"- `{item['name']}`: {item['role']}, {item['kind']}, rank {item['rank']}"
+            for item in self.row["inputs"]
+        ]
+        if self.row["attributes"]:
+            names = ", ".join(f"`{name}`" for name in self.row["attributes"])
+            lines += [
+                "",
+                f"The workloads differ in the arguments {names}. `op0_dim` is the argument `dim` "
+                "of operator 0 of the reference; `op0_arg1` is its second argument. A parameter "
+                "with such a name receives the value.",
+            ]
+        lines += ["", f"## Workloads ({len(self.workloads)})", ""]
+        lines += [f"- {self._describe(place, peaks)}" for place in range(len(self.workloads))]
+        return "\n".join([*lines, "", "## Rules", "", RULES])
+
+    def _describe(self, place: int, peaks: PeakRates | None) -> str:
+        workload, part = self.workloads[place], self.parts[place]
+        shapes = zip(workload["dtypes"], workload["shapes"], strict=True)
+        words = [", ".join(f"{dtype}{list(shape or ())}" for dtype, shape in shapes)]
+        values = attributes_of(Sample.from_row(part))
+        words += [f"{name} = {values[name]}" for name in self.row["attributes"] if name in values]
+        words.append(f"t = {workload['tolerance_t']:g}")
+        words.append(f"{workload['flops'] or 0:,} operations, {workload['bytes'] or 0:,} bytes")
+        if peaks is not None:
+            bound = floor_ms(workload["flops"], workload["bytes"], part["dtype"], peaks)
+            words.append(f"bound {1000 * bound:.2f} us")
+        return "; ".join(words)
+
+
+RULES = """\
+Write one file. Python: define one function `candidate` with the inputs in order, weights included,
+that returns the outputs of the reference; or a `torch.nn.Module` whose constructor takes weights by
+name. C++ and CUDA: see `graphnet check --help`. The solution must be right on every workload at its
+tolerance t, and it is timed on the same workloads, with new inputs in each call. Outputs must be
+newly computed in each call, in the dtype of the reference and with at least its precision. Inputs
+and weights must not be changed unless the reference changes them. A solution that returns stored
+answers, writes to foreign memory, leaves work running, or changes the measurement is rejected."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """The verdict on a solution of a problem.
+
+    `results` has the verdict on each workload, and `bounds_ms` the shortest times that the peak
+    rates of the device allow. `error` explains a solution that could not be run at all; otherwise
+    `reference` is the one by which workers load it.
+    """
+
+    problem_id: str
+    form: str
+    language: str
+    source: str
+    device: str
+    threads: int
+    results: tuple[CheckResult, ...]
+    bounds_ms: tuple[float, ...]
+    error: str = ""
+    reference: str = ""
+
+    @property
+    def is_accepted(self) -> bool:
+        """True if the outputs are right on all workloads."""
+        return bool(self.results) and all(result.is_right for result in self.results)
+
+    @property
+    def cheats(self) -> tuple[str, ...]:
+        """The distinct cheats that the judge detected, in order."""
+        return tuple(dict.fromkeys(result.cheat for result in self.results if result.cheat))
+
+    @property
+    def build_log(self) -> str:
+        """The output of the compiler of a C++ or CUDA file."""
+        for result in self.results:
+            for warning in result.record["warnings"] or ():
+                if warning.startswith(_BUILD):
+                    return warning.removeprefix(_BUILD)
+            if (result.record["error_type"] or "").endswith("CandidateError"):
+                return result.record["error_message"] or ""
+        return self.error
+
+    @property
+    def speedup(self) -> float | None:
+        """The geometric mean of the speedups over eager, or None if not accepted."""
+        return math.exp(statistics.fmean(self._logarithms("speedup"))) if self.is_accepted else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of `speedup`, from the independent intervals of the workloads.
+
+        The standard error of the mean logarithm is the root of the sum of squares, divided by n.
+        """
+        if not self.is_accepted:
+            return None
+        mean = statistics.fmean(self._logarithms("speedup"))
+        pairs = zip(self._logarithms("speedup_low"), self._logarithms("speedup_high"), strict=True)
+        half = math.hypot(*((high - low) / 2 for low, high in pairs)) / len(self.results)
+        return math.exp(mean - half), math.exp(mean + half)
+
+    @property
+    def shares_of_bound(self) -> tuple[float | None, ...]:
+        """The bound divided by the median time of a call, for each workload that ran."""
+        shares = []
+        for result, bound in zip(self.results, self.bounds_ms, strict=True):
+            times = result.record["candidate_latency_ms"]
+            shares.append(bound / statistics.median(times) if times and bound else None)
+        return tuple(shares)
+
+    @property
+    def share_of_bound(self) -> float | None:
+        """The geometric mean of `shares_of_bound`, or None if not accepted or unknown."""
+        shares = [share for share in self.shares_of_bound if share]
+        if not self.is_accepted or not shares:
+            return None
+        return statistics.geometric_mean(shares)
+
+    def lines(self) -> list[str]:
+        """Return the lines that describe the verdict; the first is the summary."""
+        number = sum(result.is_right for result in self.results)
+        if self.error:
+            return [printable_line(line) for line in self.error.splitlines()]
+        word = "accepted" if self.is_accepted else "REJECTED"
+        summary = f"{self.problem_id}  {word}  right on {number} of {len(self.results)} workloads"
+        if self.speedup is not None and self.interval is not None:
+            low, high = self.interval
+            summary += f"  {self.speedup:.2f}x [{low:.2f}, {high:.2f}]"
+        if self.share_of_bound is not None:
+            summary += f"  {self.share_of_bound:.1%} of the bound"
+        return [summary, *(f"  {line}" for result in self.results for line in result.lines())]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as a JSON-compatible mapping."""
+        verdicts = zip(self.results, self.shares_of_bound, self.bounds_ms, strict=True)
+        return {
+            "problem_id": self.problem_id,
+            "language": self.language,
+            "is_accepted": self.is_accepted,
+            "speedup": self.speedup,
+            "interval": self.interval,
+            "share_of_bound": self.share_of_bound,
+            "cheats": self.cheats,
+            "build_log": self.build_log,
+            "workloads": [
+                {**result.to_dict(), "tolerance_t": result.tolerance_t, "share_of_bound": share,
+                 "bound_ms": bound}
+                for result, share, bound in verdicts
+            ],
+        }  # fmt: skip
+
+    def to_row(self, *, name: str = "", author: str = "", license: str = "") -> dict[str, Any]:
+        """Return the row of `SOLUTIONS_SCHEMA`."""
+        source_hash = hashlib.sha256(self.source.encode(errors="surrogatepass")).hexdigest()
+        identity = (self.problem_id, source_hash, self.language, self.device, self.threads)
+        low, high = self.interval or (None, None)
+        described = describe_environment(self.device)
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "solution_id": hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32],
+            "problem_id": self.problem_id,
+            "form": self.form,
+            "name": name,
+            "author": author,
+            "license": license,
+            "language": self.language,
+            "source_hash": source_hash,
+            "source": self.source,
+            "build_log": self.build_log,
+            "device": self.device.partition(":")[0],
+            "device_name": str(described["gpu"] or described["cpu"] or ""),
+            "threads": self.threads,
+            "is_accepted": self.is_accepted,
+            "speedup": self.speedup,
+            "speedup_low": low,
+            "speedup_high": high,
+            "share_of_bound": self.share_of_bound,
+            "verdicts": [
+                _verdict_row(result, share)
+                for result, share in zip(self.results, self.shares_of_bound, strict=True)
+            ],
+            "library_version": __version__,
+        }
+
+    def _logarithms(self, name: str) -> list[float]:
+        return [math.log(result.record[name]) for result in self.results]
+
+
+def on_graphs(problem: Problem, *, source: str | os.PathLike[str] = "graphnet") -> Problem:
+    """Return the whole graphs in which the workloads of a problem occur, as workloads.
+
+    An FX pass that is judged on them is worth what it changes in real models. The graphs are those
+    of which the parts were first cut (`parents`). Their tolerance is t = -3, and their bound counts
+    operations only.
+
+    Raises:
+        DatasetNotFoundError: the dataset does not contain these graphs.
+    """
+    names = sorted({parent for workload in problem.workloads for parent in workload["parents"]})
+    rows = select_rows(names, dataset=source)
+    workloads = [
+        {
+            "config": row["task"],
+            "part_id": row["id"],
+            "flops": row["flops"],
+            "bytes": 0,
+            "tolerance_t": float(TOLERANCE),
+        }
+        for row in rows
+    ]
+    return Problem({**problem.row, "workloads": workloads}, rows)
+
+
+def is_problem_id(text: str) -> bool:
+    """Return whether a name has the form of a problem's id, which ends with eight hex digits.
+
+    >>> is_problem_id("mm-relu-0123abcd"), is_problem_id("torch/resnet-18"), is_problem_id("cv")
+    (True, False, False)
+    """
+    return re.fullmatch(r"[a-z0-9_]+(-[a-z0-9_]+)*-[0-9a-f]{8}", text) is not None
+
+
+@raises_only(RunError)
+def load_problem(name: str, *, source: str | os.PathLike[str] = "graphnet") -> Problem:
+    """Return a problem of a dataset with its workloads.
+
+    Raises:
+        DatasetNotFoundError: the dataset has no problems, or none with this id.
+        RunError: a workload is missing in the dataset, or has changed.
+    """
+    place = locate(source)
+    if not isinstance(place, Path):
+        raise DatasetNotFoundError(
+            f"Problems are read from a local dataset, but `{place}` is remote. Export it first "
+            "with `graphnet export`."
+        )
+    configs = layout_of(place).configs
+    if PROBLEMS.name not in configs:
+        from ..storage.questions import no_config
+
+        raise no_config(place, PROBLEMS.name, configs)
+    names: list[str] = []
+    for path in _files(configs[PROBLEMS.name]):
+        names += read_table(path, ["problem_id"])["problem_id"].to_pylist()
+        matches = read_table(path, filters=[("problem_id", "=", name)]).to_pylist()
+        if matches:
+            return Problem(matches[0], _read_parts(matches[0], configs))
+    raise DatasetNotFoundError(
+        f"There is no problem `{name}`.{did_you_mean(name, names)} List the problems with "
+        "`graphnet list problems`."
+    )
+
+
+@raises_only(RunError)
+def judge(
+    problem: Problem | str,
+    source: Solution,
+    *,
+    language: str = "",
+    device: str = "cpu",
+    dataset: str | os.PathLike[str] = "graphnet",
+    settings: Settings | None = None,
+    **changes: Any,
+) -> Verdict:
+    """Judge and time a solution on all workloads of a problem.
+
+    The solution is built and called only in confined processes. A solution that cannot be compiled,
+    crashes or hangs gets a verdict. The function has no global state, so that loops, threads and
+    several processes may call it.
+
+    Args:
+        problem: a problem, or its id in `dataset`.
+        source: the text of a solution, the path of a file (a `Path`), a function or a class.
+        language: the language of a text: `python`, `cpp`, `cuda` or `tc`. By default it is
+            determined from the text.
+        device: `cpu`, `cuda` or `cuda:N`.
+        dataset: the dataset of the problem.
+        settings: how to run the workloads; `changes` are settings by name, as in `run`.
+
+    Raises:
+        DatasetNotFoundError: there is no such problem.
+        RunError: a setting is invalid.
+    """
+    if isinstance(problem, str):
+        problem = load_problem(problem, source=dataset)
+    chosen = dataclasses.replace(settings or Settings(), **changes)
+    (verdict,) = judge_all(problem, [(source, language)], device, chosen)
+    return verdict
+
+
+def judge_all(
+    problem: Problem,
+    solutions: Sequence[tuple[Solution, str]],
+    device: str,
+    settings: Settings,
+) -> list[Verdict]:
+    """Judge solutions with their languages, "" if unknown, as `judge` does.
+
+    Their processes are forks of one server, which saves seconds for each solution.
+    """
+    verdicts = []
+    for source, language in solutions:
+        empty = Verdict(
+            problem.id, problem.row["form"], language, "", device, settings.threads, (), ()
+        )
+        verdicts.append(_prepared(empty, source))
+    references = list(dict.fromkeys(item.reference for item in verdicts if item.reference))
+    if not references:
+        return verdicts
+    records = run_records(
+        list(problem.parts), references, device, None, settings=settings, on_record=_ignore
+    )
+    by_key = {(row["compiler"], row["sample_id"]): row for row in records.to_pylist()}
+    peaks = _peaks(device, settings.threads)
+    bounds = tuple(
+        floor_ms(workload["flops"], workload["bytes"], str(part["dtype"]), peaks)
+        for workload, part in zip(problem.workloads, problem.parts, strict=True)
+    )
+    return [
+        dataclasses.replace(
+            verdict,
+            results=tuple(
+                describe_check(by_key[verdict.reference, item["part_id"]], item["tolerance_t"])
+                for item in problem.workloads
+            ),
+            bounds_ms=bounds,
+        )
+        if verdict.reference
+        else verdict
+        for verdict in verdicts
+    ]
+
+
+def _prepared(verdict: Verdict, source: Solution) -> Verdict:
+    """Return a verdict with the text, the language and the reference of a solution, or an error."""
+    text, language = "", verdict.language
+    try:
+        if isinstance(source, os.PathLike):
+            path = Path(source).expanduser().resolve()
+            text, language = read_solution(path)
+            reference = reference_of_candidate(path)
+        elif isinstance(source, str):
+            text, language = source, language or language_of(source)
+            reference = reference_of_text(text, language)
+        else:
+            reference = reference_of_candidate(source)
+            path = Path(reference.rpartition(":")[0])
+            text, language = path.read_text() if path.is_file() else "", "python"
+    except CandidateError as error:
+        return dataclasses.replace(verdict, source=text, language=language, error=str(error))
+    return dataclasses.replace(verdict, source=text, language=language, reference=reference)
+
+
+def _ignore(record: Mapping[str, Any]) -> None:
+    """Print nothing about a record."""
+
+
+def write_solution(row: Mapping[str, Any], directory: str | os.PathLike[str]) -> Path:
+    """Add a row to the table of solutions in a dataset directory, and return its file.
+
+    Each solution has its own file, so that several processes may write at the same time. An earlier
+    row of the same solution is replaced.
+    """
+    folder = Path(directory) / SOLUTIONS.name
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"train-{row['solution_id']}.parquet"
+    write_arrow(to_arrow([row], SOLUTIONS), path, SOLUTIONS)
+    write_readme(Path(directory))
+    return path
+
+
+def read_stored_solution(reference: str, *, trust_remote_code: bool) -> tuple[str, str]:
+    """Return text and language of a stored solution, `directory:solution_id`.
+
+    Raises:
+        RunError: `trust_remote_code` is False, or there is no such solution.
+    """
+    place, _, name = reference.rpartition(":")
+    if not trust_remote_code:
+        raise RunError(
+            f"`{reference}` is the code of a stored solution, which may come from others. Read it "
+            "first, and then pass `--trust-remote-code`."
+        )
+    for path in sorted(Path(place).glob(f"{SOLUTIONS.name}/*.parquet")):
+        for row in read_table(path, filters=[("solution_id", "=", name)]).to_pylist():
+            if hashlib.sha256(row["source"].encode()).hexdigest() == row["source_hash"]:
+                return row["source"], row["language"]
+    raise RunError(
+        f"`{place}` has no intact solution `{name}`. List the solutions with "
+        f"`graphnet list solutions --dataset {place}`."
+    )
+
+
+def _verdict_row(result: CheckResult, share: float | None) -> dict[str, Any]:
+    record = result.record
+    times = record["candidate_latency_ms"]
+    return {
+        "part_id": result.sample_id,
+        "outcome": str(result.outcome),
+        "cheat": result.cheat,
+        "min_t": record["min_t"],
+        "tolerance_t": result.tolerance_t,
+        "speedup": record["speedup"],
+        "speedup_low": record["speedup_low"],
+        "speedup_high": record["speedup_high"],
+        "latency_ms": statistics.median(times) if times else None,
+        "share_of_bound": share,
+        "message": record["error_message"] or "",
+    }
+
+
+def _files(splits: Mapping[str, Sequence[Path]]) -> list[Path]:
+    return [path for paths in splits.values() for path in paths]
+
+
+def _read_parts(
+    row: Mapping[str, Any], configs: Mapping[str, Mapping[str, Sequence[Path]]]
+) -> list[dict[str, Any]]:
+    """Return the parts of a problem in the order of its workloads."""
+    parts: dict[str, dict[str, Any]] = {}
+    for config in {workload["config"] for workload in row["workloads"]} & {*_PARTS}:
+        wanted = [item["part_id"] for item in row["workloads"] if item["config"] == config]
+        for path in _files(configs.get(config, {})):
+            for part in read_table(path, filters=[("id", "in", wanted)]).to_pylist():
+                parts[part["subgraph_hash"]] = part
+    missing = [item for item in row["workloads"] if item["subgraph_hash"] not in parts]
+    if missing:
+        raise RunError(
+            f"{counted(len(missing), 'workload')} of `{row['problem_id']}` are not in the dataset, "
+            f"for example `{missing[0]['part_id']}` of `{missing[0]['config']}`. Build the table "
+            "again with `python -m builder problems`."
+        )
+    chosen = [parts[workload["subgraph_hash"]] for workload in row["workloads"]]
+    for part in chosen:
+        sample_from_row(part)
+    return chosen
+
+
+def _peaks(device: str, threads: int) -> PeakRates:
+    """Return the peak rates of the device, which most calls read from the cache."""
+    environment = environment_id(describe_environment(device))
+    known = load_peak_rates(device, environment, threads)
+    return known or peak_rates(device, num_threads=threads)

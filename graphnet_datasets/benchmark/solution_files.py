@@ -1,0 +1,104 @@
+"""Solutions as files: their languages, and the references by which workers load them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..compilers.function_source import store_source
+from ..compilers.replacement import CALL_MARK, FX_PASS, find_candidate_name
+from ..decoding import read_text
+from ..errors import CandidateError
+
+SUFFIXES: Mapping[str, str] = {
+    ".py": "python", ".cpp": "cpp", ".cc": "cpp", ".cu": "cuda", ".tc": "tc",
+}  # fmt: skip
+"""Languages of solutions by suffix. Triton kernels and FX passes are Python files."""
+_WRAPPERS: Mapping[str, str] = {
+    "cpp": """\
+from graphnet_datasets.compilers.native import NativeCandidate
+
+candidate = NativeCandidate("candidate.cpp", {source!r})
+""",
+    "cuda": """\
+from graphnet_datasets.compilers.native import NativeCandidate
+
+candidate = NativeCandidate("candidate.cu", {source!r})
+""",
+    "tc": """\
+from graphnet_datasets.tensor_comprehensions import define
+
+_definition = define({source!r})
+
+
+def candidate(*inputs):
+    return _definition(_definition.names[-1], *inputs)
+""",
+}
+"""Python files that offer a solution in another language as a candidate."""
+_TC = re.compile(
+    r"\s*(#.*\n\s*)*def\s+\w+\s*\((?:\s*(?:u?int\d*|float\d*|double|bool|half)\b|\s*\))"
+)
+
+
+def language_of(source: str) -> str:
+    """Return the language of a solution's text: `python`, `cpp`, `cuda` or `tc`.
+
+    >>> [language_of(text) for text in ("def f(x): return x", 'extern "C" void f() {}',
+    ...     "__global__ void k() {}", "def f(float(N) A) -> (B) { B(i) = A(i) }")]
+    ['python', 'cpp', 'cuda', 'tc']
+    """
+    if "__global__" in source:
+        return "cuda"
+    if 'extern "C"' in source or re.search(r"^\s*#include\b", source, re.MULTILINE):
+        return "cpp"
+    return "tc" if _TC.match(source) and "{" in source and "->" in source else "python"
+
+
+def read_solution(path: Path) -> tuple[str, str]:
+    """Return the text and the language of a solution's file.
+
+    Raises:
+        CandidateError: The file cannot be read or has another suffix.
+    """
+    language = SUFFIXES.get(path.suffix)
+    if language is None:
+        raise CandidateError(
+            f"`{path.name}` has the suffix `{path.suffix}`. A solution is a file with one of the "
+            f"suffixes {', '.join(f'`{suffix}`' for suffix in SUFFIXES)}."
+        )
+    try:
+        return read_text(path), language
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise CandidateError(
+            f"The candidate `{path}` cannot be read: {reason}. Pass a text file."
+        ) from error
+
+
+def reference_of_text(source: str, language: str = "") -> str:
+    """Store a solution's text in the user's cache, and return the reference that a worker loads.
+
+    Nothing of the text runs.
+
+    Raises:
+        CandidateError: A Python text does not define exactly one candidate.
+        CompilerError: The text cannot be stored.
+    """
+    language = language or language_of(source)
+    wrapper = _WRAPPERS.get(language)
+    if wrapper is not None:
+        return store_source(wrapper.format(source=source), "candidate") + CALL_MARK
+    path = Path(store_source(source, "solution").rpartition(":")[0])
+    return reference_of_file(path)
+
+
+def reference_of_file(path: Path) -> str:
+    """Return the reference of a Python file's candidate, or of its FX pass.
+
+    Raises:
+        CandidateError: The file cannot be read or does not define exactly one candidate.
+    """
+    name = find_candidate_name(path)
+    return f"{path}:{name}" if name == FX_PASS else f"{path}:{name}{CALL_MARK}"

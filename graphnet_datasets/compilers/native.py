@@ -1,0 +1,203 @@
+"""Candidates in C++ and CUDA: a function with C linkage in one source file.
+
+The file is compiled in the process that runs the candidate. The function
+
+    extern "C" void candidate(const Tensor* inputs, Tensor* outputs, const double* attributes)
+
+reads all inputs of the graph in order, weights included, and fills contiguous outputs. `Tensor` is
+declared by `#include "graphnet.h"`. Numbers among the inputs are int64 or float64 tensors of rank
+0. `attributes` are the numeric arguments of the graph's operators in order. A CUDA function also
+receives the stream, as `void* stream`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import CandidateError
+
+ENTRY = "candidate"
+"""Name of the function that a native candidate defines."""
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    ".cpp": ("g++", "-O3", "-march=native", "-std=c++20", "-fopenmp", "-fPIC", "-shared", "-Wall"),
+    ".cu": ("nvcc", "-O3", "-std=c++17", "-Xcompiler", "-fPIC", "-shared"),
+}
+"""Commands that compile a file to a shared library, by suffix."""
+HEADER = """\
+#pragma once
+#include <cstdint>
+
+struct Tensor {
+    void* data;
+    int64_t rank;
+    const int64_t* sizes;
+    const int64_t* strides;  // in elements
+};
+"""
+MAX_LOG = 4000
+"""Maximum number of characters of a compiler's output that are kept."""
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("rank", ctypes.c_int64),
+        ("sizes", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+    )
+
+
+class NativeCandidate:
+    """The name of the file of a native candidate, and its text."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.path, self._text = Path(name), text
+
+    def compile_for(
+        self,
+        module: Callable[..., Any],
+        graph_inputs: Mapping[str, Any],
+        attributes: Mapping[str, Any],
+        directory: Path,
+    ) -> tuple[Callable[..., Any], str]:
+        """Compile the file into `directory`; return a function of all inputs and the build log.
+
+        The function infers the sizes of the outputs from the graph `module` on fake tensors, once
+        for each combination of input sizes.
+
+        Raises:
+            CandidateError: The compiler is missing, reports an error, or the file does not define
+                `candidate`.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / self.path.name
+        path.write_text(self._text)
+        library, log = build_library(path)
+        try:
+            function = getattr(ctypes.CDLL(str(library)), ENTRY)
+        except (OSError, AttributeError) as error:
+            raise CandidateError(
+                f'`{self.path.name}` defines no `extern "C"` function `{ENTRY}`: {error}. Define '
+                f'`extern "C" void {ENTRY}(const Tensor* inputs, Tensor* outputs)`.'
+            ) from error
+        function.restype = None
+        numbers = list(_flatten(attributes.values()))
+        constants = (ctypes.c_double * max(1, len(numbers)))(*numbers)
+        outputs_of = _OutputSizes(module, graph_inputs)
+        is_cuda = self.path.suffix == ".cu"
+
+        def call(*inputs: Any) -> Any:
+            import torch
+
+            values = [
+                value if isinstance(value, torch.Tensor) else torch.tensor(value)
+                for value in inputs
+            ]
+            if is_cuda and not any(value.is_cuda for value in values):
+                raise CandidateError(
+                    f"`{self.path.name}` is CUDA source, but its inputs are on the CPU. Judge it "
+                    "with `--device cuda`."
+                )
+            spec, rebuild = outputs_of(inputs)
+            outputs = [
+                torch.empty(size, dtype=dtype, device=device) for size, dtype, device in spec
+            ]
+            described = [_as_array(values), _as_array(outputs), constants]
+            if is_cuda:
+                stream = torch.cuda.current_stream().cuda_stream
+                described.append(ctypes.c_void_p(stream))
+            function(*described)
+            return rebuild(outputs)
+
+        return call, log
+
+
+def build_library(path: Path) -> tuple[Path, str]:
+    """Compile a C++ or CUDA file to a library beside it; return its path and the compiler's output.
+
+    Raises:
+        CandidateError: The compiler is missing or reports an error.
+    """
+    command = COMMANDS[path.suffix]
+    if shutil.which(command[0]) is None:
+        names = {".cpp": "C++ compiler, for example `apt install g++`", ".cu": "CUDA toolkit"}
+        raise CandidateError(
+            f"`{path.name}` needs `{command[0]}`, which is not on the PATH. Install the "
+            f"{names[path.suffix]}, or write the solution in Python."
+        )
+    (path.parent / "graphnet.h").write_text(HEADER)
+    library = path.with_suffix(".so")
+    words = [*command, f"-I{path.parent}", str(path), "-o", str(library)]
+    done = subprocess.run(  # noqa: S603 - a compiler, in the process that runs the candidate
+        words, capture_output=True, text=True, errors="replace", check=False
+    )
+    log = done.stderr.replace(f"{path.parent}/", "")[:MAX_LOG].strip()
+    if done.returncode:
+        raise CandidateError(f"`{command[0]}` cannot compile `{path.name}`:\n{log}")
+    return library, log
+
+
+class _OutputSizes:
+    """Sizes, dtypes and devices of a graph's outputs for given inputs."""
+
+    def __init__(self, module: Callable[..., Any], graph_inputs: Mapping[str, Any]) -> None:
+        self._module = module
+        self._names = tuple(graph_inputs)
+        self._passed = {name for name, value in graph_inputs.items() if value is None}
+        self._known: dict[Any, Any] = {}
+
+    def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        import torch
+
+        key = tuple(
+            tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in inputs
+        )
+        if key not in self._known:
+            self._known[key] = self._infer(inputs)
+        return self._known[key]
+
+    def _infer(self, inputs: Sequence[Any]) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        import torch
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.utils import _pytree as pytree
+
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
+        named = dict(zip(self._names, inputs, strict=True))
+        fake = {
+            name: mode.from_tensor(value) if isinstance(value, torch.Tensor) else value
+            for name, value in named.items()
+            if name in self._passed
+        }
+        with mode:
+            leaves, structure = pytree.tree_flatten(self._module(**fake))
+        if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
+            raise CandidateError(
+                "The graph has outputs that are not tensors. Write the solution in Python."
+            )
+        spec = [(tuple(leaf.shape), leaf.dtype, leaf.device) for leaf in leaves]
+        return spec, lambda outputs: pytree.tree_unflatten(outputs, structure)
+
+
+def _as_array(tensors: Sequence[Any]) -> Any:
+    """Return C structures that describe tensors."""
+    array = (_Tensor * max(1, len(tensors)))()
+    for place, tensor in enumerate(tensors):
+        rank = tensor.dim()
+        integers = ctypes.c_int64 * max(1, rank)
+        array[place] = _Tensor(
+            tensor.data_ptr(), rank, integers(*tensor.shape), integers(*tensor.stride())
+        )
+    return array
+
+
+def _flatten(values: Any) -> Any:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from value
+        else:
+            yield value

@@ -1,5 +1,0 @@
-"""The commands of `graphnet tc`."""
-
-from .commands import app
-
-APPS = (app,)

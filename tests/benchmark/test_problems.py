@@ -1,0 +1,220 @@
+"""Verdicts on solutions of problems: right and wrong ones, and every known cheat."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from graphnet_datasets.analysis.columns import derived_columns
+from graphnet_datasets.benchmark.problems import (
+    Problem,
+    Verdict,
+    judge_all,
+    load_problem,
+    on_graphs,
+    read_stored_solution,
+    write_solution,
+)
+from graphnet_datasets.benchmark.solution_files import language_of
+from graphnet_datasets.errors import DatasetNotFoundError, RunError
+from graphnet_datasets.schema import sample_to_row
+from graphnet_datasets.schema.tables import SOLUTIONS
+from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.shards import write_shards
+from graphnet_datasets.storage.table import read_table, to_arrow
+from tests.problem_sets import linear_relu, write_problems
+
+from .samples import quick
+
+pytestmark = pytest.mark.torch
+
+FOLDER = Path(__file__).parents[1] / "solutions"
+SAMPLES = ("test/linear-4-16-8", "test/linear-2-32-8")
+RIGHT = ("right", "right")
+WRONG = ("wrong", "wrong")
+FAILED = ("failed", "failed")
+NOT_PYTHON = "def candidate(x, weight)\n    return x\n"
+DISTURBED = ("right or undecidable", "right or undecidable")
+"""Outcomes of a solution that disturbs its own measurement."""
+EXPECTED: Mapping[str, tuple[tuple[str, str], str]] = {
+    "right.py": (RIGHT, ""),
+    "right_by_name.py": (RIGHT, ""),
+    "right_module.py": (RIGHT, ""),
+    "right_pass.py": (RIGHT, ""),
+    "right.cpp": (RIGHT, ""),
+    "slow.py": (RIGHT, ""),
+    "wrong_shape.py": (("right", "wrong"), ""),
+    "wrong.py": (WRONG, ""),
+    "transposed.py": (WRONG, ""),
+    "wide_dtype.py": (WRONG, ""),
+    "raises.py": (FAILED, ""),
+    "syntax error": (FAILED, ""),
+    "bad.cpp": (FAILED, ""),
+    "crashes.py": (FAILED, ""),
+    "hangs.py": (FAILED, ""),
+    "cache_by_pointer.py": (WRONG, ""),
+    "cache_by_shape.py": (WRONG, ""),
+    "constant.py": (WRONG, ""),
+    "zeros.py": (WRONG, ""),
+    "previous_answer.py": (WRONG, ""),
+    "reference_memory.py": (WRONG, ""),
+    "uninitialised.py": (WRONG, ""),
+    "skips_calls.py": (WRONG, ""),
+    "patched_timer.py": (RIGHT, ""),
+    "patched_reference.py": (RIGHT, ""),
+    "patched_harness.py": (FAILED, ""),
+    "reads_reference.py": (WRONG, ""),
+    "filled_later.py": (WRONG, ""),
+    "lazy.py": (WRONG, ""),
+    "half.py": (WRONG, "a precision below that of the graph"),
+    "bfloat16.py": (WRONG, ""),
+    "writes_input.py": (WRONG, "a write to an input or weight that eager only reads"),
+    "writes_weight.py": (WRONG, "a write to an input or weight that eager only reads"),
+    "thread_after.py": (DISTURBED, ""),
+    "writes_file.py": (RIGHT, ""),
+    "opens_socket.py": (FAILED, ""),
+    "allocates.py": (FAILED, ""),
+}
+"""Outcome on both workloads, and the name of the cheat, for each file of `tests/solutions`."""
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("problems") / "graphnet"
+    write_problems(path, [linear_relu(4, 16, 8), linear_relu(2, 32, 8)])
+    return path
+
+
+@pytest.fixture(scope="module")
+def problem(dataset: Path) -> Problem:
+    (path,) = dataset.glob("problems/*.parquet")
+    (name,) = read_table(path, ["problem_id"])["problem_id"].to_pylist()
+    return load_problem(name, source=dataset)
+
+
+@pytest.fixture(scope="module")
+def verdicts(problem: Problem) -> Mapping[str, Verdict]:
+    settings = quick(
+        has_oracle=False,
+        has_profile=False,
+        memory_limit_bytes=2**31,
+        phase_timeouts_s={"run": 5.0, "compile": 60.0},
+    )
+    names = sorted(EXPECTED)
+    sources = [FOLDER / name if "." in name else NOT_PYTHON for name in names]
+    judged = judge_all(problem, [(source, "") for source in sources], "cpu", settings)
+    return dict(zip(names, judged, strict=True))
+
+
+def test_every_file_has_an_expected_verdict() -> None:
+    names = {name for name in EXPECTED if "." in name}
+    assert {path.name for path in FOLDER.glob("*.*")} == names and len(EXPECTED) >= 30
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_solution_gets_its_verdict(name: str, verdicts: Mapping[str, Verdict]) -> None:
+    outcomes, cheat = EXPECTED[name]
+    verdict = verdicts[name]
+    by_sample = {result.sample_id: str(result.outcome) for result in verdict.results}
+    for sample_id, outcome in zip(SAMPLES, outcomes, strict=True):
+        assert by_sample[sample_id] in outcome.split(" or "), verdict
+    assert verdict.is_accepted == (set(by_sample.values()) == {"right"})
+    assert cheat in verdict.cheats if cheat else True, verdict
+    assert (verdict.speedup is None) == (verdict.interval is None) == (not verdict.is_accepted)
+
+
+def test_an_accepted_solution_has_a_speedup_and_a_share(verdicts: Mapping[str, Verdict]) -> None:
+    right, slow = verdicts["right.py"], verdicts["slow.py"]
+    assert right.speedup is not None and right.interval is not None and slow.speedup is not None
+    assert right.interval[0] <= right.speedup <= right.interval[1]
+    assert slow.speedup < right.speedup
+    assert right.share_of_bound is not None and 0 < right.share_of_bound < 1
+    logarithms = [math.log(result.record["speedup"]) for result in right.results]
+    assert math.log(right.speedup) == pytest.approx(sum(logarithms) / 2)
+    assert str(right).startswith(f"{right.problem_id}  accepted  right on 2 of 2 workloads  ")
+
+
+def test_patches_of_clocks_and_reference_change_no_speedup(
+    verdicts: Mapping[str, Verdict],
+) -> None:
+    for name in ("patched_timer.py", "patched_reference.py"):
+        speedup = verdicts[name].speedup  # the reference would take 5 ms instead of microseconds
+        assert speedup is not None and speedup < 20, name
+
+
+def test_errors_of_the_compiler_are_the_build_log(verdicts: Mapping[str, Verdict]) -> None:
+    assert "undeclared" in verdicts["bad.cpp"].build_log
+    assert verdicts["right.cpp"].build_log == "" and verdicts["right.cpp"].language == "cpp"
+
+
+def test_feedback_names_the_first_wrong_element(verdicts: Mapping[str, Verdict]) -> None:
+    feedback = verdicts["wrong_shape.py"].to_dict()
+    right, wrong = sorted(feedback["workloads"], key=lambda item: item["outcome"])
+    assert right["share_of_bound"] > 0 and right["wrong_elements"] == []
+    assert wrong["wrong_elements"][0]["index"] is not None
+    assert feedback["speedup"] is None and not feedback["is_accepted"]
+
+
+def test_nothing_outside_is_left(verdicts: Mapping[str, Verdict]) -> None:
+    assert verdicts and not (Path.home() / "graphnet-solution-was-here").exists()
+
+
+def test_a_row_is_written_and_run_only_if_it_is_trusted(
+    verdicts: Mapping[str, Verdict], tmp_path: Path
+) -> None:
+    row = verdicts["right.py"].to_row(name="right.py", author="me", license="MIT")
+    assert set(row) == set(SOLUTIONS.schema.names)
+    for _ in range(2):
+        path = write_solution(row, tmp_path)
+    assert read_table(path).num_rows == 1 == len(list(tmp_path.glob("solutions/*.parquet")))
+    reference = f"{tmp_path}:{row['solution_id']}"
+    with pytest.raises(RunError, match="--trust-remote-code"):
+        read_stored_solution(reference, trust_remote_code=False)
+    source, language = read_stored_solution(reference, trust_remote_code=True)
+    assert (source, language) == ((FOLDER / "right.py").read_text(), "python")
+    with pytest.raises(RunError, match="no intact solution"):
+        read_stored_solution(f"{tmp_path}:absent", trust_remote_code=True)
+
+
+def test_the_prompt_has_reference_workloads_and_rules(problem: Problem) -> None:
+    text = problem.prompt()
+    for expected in ("torch.nn.functional.linear", "float32[4, 16]", "float32[2, 32]", "## Rules"):
+        assert expected in text
+
+
+def test_a_pass_is_judged_on_the_graphs_of_its_workloads(tmp_path: Path) -> None:
+    graph = dataclasses.replace(linear_relu(4, 16, 8), id="model/16", kind="graph")
+    (name,) = write_problems(tmp_path, [linear_relu(4, 16, 8), linear_relu(2, 16, 8)])
+    write_shards([to_arrow([{**sample_to_row(graph), **derived_columns(graph)}])],
+                 tmp_path / "other", "train")  # fmt: skip
+    write_readme(tmp_path)
+    whole = on_graphs(load_problem(name, source=tmp_path), source=tmp_path)
+    assert [item["part_id"] for item in whole.workloads] == ["model/16"]
+    assert whole.parts[0]["kind"] == "graph" and whole.workloads[0]["tolerance_t"] == -3
+
+
+def test_an_unknown_problem_is_an_error(dataset: Path) -> None:
+    with pytest.raises(DatasetNotFoundError, match=r"There is no problem `mm-relu-00000000`\."):
+        load_problem("mm-relu-00000000", source=dataset)
+
+
+def test_the_language_of_a_text_follows_from_its_content() -> None:
+    languages = {path.name: language_of(path.read_text()) for path in FOLDER.glob("*.*")}
+    for name, language in languages.items():
+        assert language == ("cpp" if name.endswith(".cpp") else "python"), name
+
+
+@pytest.mark.slow
+def test_the_example_of_the_docs_runs(
+    problem: Problem, dataset: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "problems.md").read_text()
+    code = page.partition("<!-- run: problems -->")[2].split("```")[1].removeprefix("python\n")
+    exec(code, {"name": problem.id, "dataset": dataset})  # noqa: S102 - our own page
+    printed = capsys.readouterr().out
+    assert f"# Problem {problem.id}" in printed and "  accepted  right on 2 of 2" in printed
+    assert printed.splitlines()[-1].startswith("True ")

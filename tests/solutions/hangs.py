@@ -1,0 +1,3 @@
+def candidate(x, weight):
+    while True:
+        pass

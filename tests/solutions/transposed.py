@@ -1,0 +1,5 @@
+import torch
+
+
+def candidate(x, weight):
+    return torch.relu(weight @ x.t())

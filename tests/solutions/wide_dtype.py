@@ -1,0 +1,5 @@
+import torch
+
+
+def candidate(x, weight):
+    return torch.relu(x.double() @ weight.double().t())
