@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import functools
 import inspect
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -300,7 +301,7 @@ def raises_only(
     >>> first({})
     Traceback (most recent call last):
     graphnet_datasets.errors.SampleError: `first` raised KeyError: 'ops'. The data may be \
-malformed: leave it out, or report the traceback if it comes from a real model.
+malformed. Omit it, or report the traceback if it comes from a real model.
     """
 
     def is_foreign(cause: Exception) -> bool:
@@ -341,6 +342,13 @@ def _own(cause: Exception, name: str, error: type[GraphNetError]) -> Exception:
     if isinstance(cause, MemoryError) or "can't allocate memory" in text:
         return MemoryLimitError(
             f"`{name}` ran out of memory. Omit the data, or use a machine with more memory."
+        )
+    if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+        unnamed = f"the output or for temporary files in `{tempfile.gettempdir()}`"
+        place = f"`{cause.filename}`" if cause.filename else unnamed
+        return DiskError(
+            f"There is no space left for {place}. Free some, choose another output, or set "
+            "`TMPDIR` to another directory."
         )
     if isinstance(cause, OSError) and cause.errno is not None:
         return DiskError(f"{problem} Check that the path can be read and written.")

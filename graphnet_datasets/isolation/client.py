@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from ..errors import RunError
+from ..errors import DiskError, RunError
 from . import launch
 from .cleaning import remove_tree
 from .confinement import CONFINED_VARIABLE, without_secrets
@@ -35,6 +36,8 @@ from .watch import Outcome, Watch
 _LOGGER = logging.getLogger("graphnet_datasets")
 _LOG_NAME = "server.log"
 _LAUNCHER = str(Path(launch.__file__).resolve())
+MIN_FREE_BYTES = 16 * 2**20
+"""Minimum free space for a job; with less, compilers fail and their graphs would be blamed."""
 
 
 class ForkServer:
@@ -232,11 +235,22 @@ class ForkServer:
 
     @contextlib.contextmanager
     def directory(self) -> Iterator[Path]:
-        """Create an empty directory for a job; it is removed with the job or with the server."""
+        """Create an empty directory for a job; it is removed with the job or with the server.
+
+        Raises:
+            DiskError: There is too little space for temporary files.
+        """
         running = self._start()
         with _closed_meanwhile(self._module):
             path = Path(tempfile.mkdtemp(prefix="job-", dir=running.session))
         try:
+            free = shutil.disk_usage(path).free
+            if free < MIN_FREE_BYTES:
+                raise DiskError(
+                    f"Only {free:,} bytes are free for temporary files in `{tempfile.gettempdir()}`"
+                    f"; a job needs {MIN_FREE_BYTES:,}. Free some, or set `TMPDIR` to another "
+                    "directory."
+                )
             yield path
         finally:
             remove_tree(path)

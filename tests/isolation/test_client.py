@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.errors import RunError
-from graphnet_datasets.isolation import Ending, ForkServer, Limits, Outcome
+from graphnet_datasets.errors import DiskError, RunError
+from graphnet_datasets.isolation import Ending, ForkServer, Limits, Outcome, client
 from tests.waiting import wait_until, wait_until_gone
 
 MODULE = "tests.isolation.jobs"
@@ -259,6 +259,16 @@ def test_the_directory_of_a_job_goes_with_it(server: ForkServer) -> None:
         server.run({"do": "write_file", "mib": 1}, directory, phases=("only",))
         assert (directory / "big").stat().st_size == 2**20
     assert not directory.exists()
+
+
+def test_a_job_needs_space_for_temporary_files(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "MIN_FREE_BYTES", 2**62)
+    with pytest.raises(DiskError, match=r"are free for temporary files in .*set `TMPDIR`"):
+        run(server, "answer")
+    monkeypatch.undo()
+    assert run(server, "answer").ending is Ending.FINISHED
 
 
 def test_closing_leaves_no_process_and_no_directory() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +92,8 @@ def test_an_operator_that_returns_no_tensor_is_our_error() -> None:
         (MemoryError(), MemoryLimitError),
         (RuntimeError("can't allocate memory: you tried to allocate 9 bytes"), MemoryLimitError),
         (PermissionError(13, "x"), DiskError),
+        (OSError(errno.ENOSPC, "x"), DiskError),
+        (OSError(errno.ENOSPC, "x", "a.parquet"), DiskError),
     ],
 )
 def test_the_boundary_of_public_functions(cause: Exception, own: type[GraphNetError]) -> None:
@@ -111,6 +115,19 @@ def test_the_boundary_of_public_functions(cause: Exception, own: type[GraphNetEr
             call()
         assert type(caught.value) is own
         assert caught.value.__cause__ is cause
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    @raises_only(SampleError)
+    def fail(*path: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", *path)
+
+    with pytest.raises(DiskError, match=rf"for the output or for temporary files in `{tmp_path}`"):
+        fail()
+    with pytest.raises(DiskError, match=r"no space left for `a.parquet`"):
+        fail("a.parquet")
 
 
 def test_our_own_errors_and_missing_extras_pass_the_boundary() -> None:
