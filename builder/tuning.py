@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from graphnet_datasets.errors import GraphNetError
-from graphnet_datasets.schema.tables import TUNING_RECORDS, TUNING_TASKS
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.terminal import counted
 from graphnet_datasets.tuning.records import fill_tuning, read_records
+from graphnet_datasets.tuning.tables import TUNING_RECORDS, TUNING_TASKS
 
 MAX_BYTES = 25 * 2**20
 """Size limit of both tables in the wheel."""

@@ -6,10 +6,9 @@ framework nor `datasets`.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .collector import not_collecting
+from .lazy_names import attributes_on_first_use
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -106,13 +105,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"The module `{__name__}` has no attribute `{name}`")
-    with not_collecting():
-        value = getattr(importlib.import_module(f".{_HOME_OF[name]}", __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = attributes_on_first_use(__name__, _HOME_OF)
 
 
 def __dir__() -> list[str]:

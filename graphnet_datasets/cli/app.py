@@ -1,7 +1,8 @@
 """The root of the command line: global options and error output.
 
-A command group is a file here with its own `typer.Typer`, added below. Commands import their
-dependencies when they are called, so that `graphnet --help` stays fast.
+A command group is a file here with its own `typer.Typer`, added below. Other packages add theirs by
+an entry point (`COMMAND_GROUP`). Commands import their dependencies when they are called, so that
+`graphnet --help` stays fast.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import typer.core
 from ..collector import collecting_seldom
 from ..credentials import hide_credentials
 from ..errors import GraphNetError
+from ..plugins import load_all
 from ..terminal import printable
 from ..verbosity import disable_progress_bars, log_to_stderr
 from ..version import __version__
@@ -37,15 +39,12 @@ from . import (
     import_export,
     kernels,
     push,
-    records,
     run,
     score,
     select,
     submit,
-    tc,
     transform,
     translate,
-    tune,
     validate,
 )
 from .completion import add_completion
@@ -54,6 +53,10 @@ from .terminal import echo
 
 # Newer releases of typer contain a copy of click, whose exceptions are not those of click.
 _UsageError: Any = typer.BadParameter.__base__
+
+
+COMMAND_GROUP = "graphnet_datasets.commands"
+"""The entry point group for commands of other packages; a value is a sequence of `typer.Typer`."""
 
 
 class _Root(typer.core.TyperGroup):
@@ -75,7 +78,22 @@ class _Root(typer.core.TyperGroup):
             validate.start_early(ctx, args[command + 1 :])
         return super().parse_args(ctx, args)
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        self._add_plugins()
+        return super().list_commands(ctx)
+
+    def _add_plugins(self) -> None:
+        """Add the commands of other packages; those of the library cannot be replaced."""
+        added = typer.Typer()
+        for apps in load_all(COMMAND_GROUP):
+            for group in apps:
+                added.add_typer(group)
+        commands = typer.main.get_group(added).commands if added.registered_groups else {}
+        self.commands = {**self.commands, **commands, **self.commands}
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.commands:
+            self._add_plugins()
         command = super().get_command(ctx, cmd_name)
         is_completing = ctx.resilient_parsing
         return add_completion(command) if command is not None and is_completing else command
@@ -161,7 +179,6 @@ _GROUPS = (
     convert,
     kernels,
     translate,
-    tune,
     transform,
     run,
     score,
@@ -175,9 +192,7 @@ _GROUPS = (
     doctor,
     validate,
     push,
-    records,
     submit,
-    tc,
 )
 for _group in _GROUPS:
     app.add_typer(_group.app)

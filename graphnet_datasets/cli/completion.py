@@ -96,18 +96,6 @@ def _checks() -> Iterable[str]:
     return CHECKS
 
 
-def _tuners() -> Iterable[str]:
-    from ..tuning.registry import list_tuners
-
-    return list_tuners()
-
-
-def _allocators() -> Iterable[str]:
-    from ..tuning.registry import list_allocators
-
-    return list_allocators()
-
-
 def _names() -> Iterable[str]:
     from ..schema import ALL, CONFIGS
 
@@ -138,8 +126,6 @@ _VALUES: dict[str, Callable[[], Iterable[str]]] = {
     "device": lambda: ("cpu", "cuda", "cuda:0"),
     "executor": lambda: ("local", "ray"),
     "only": _checks,
-    "tuner": _tuners,
-    "allocator": _allocators,
 }
 """Functions that return the values of parameters, by the parameter's name."""
 _PATHS = ("names", "what", "sample_id")

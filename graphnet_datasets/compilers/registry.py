@@ -11,7 +11,6 @@ import dataclasses
 import hashlib
 import importlib
 import importlib.machinery
-import importlib.metadata
 import importlib.util
 import inspect
 import sys
@@ -27,6 +26,7 @@ from ..errors import (
 )
 from ..frameworks import framework_named
 from ..isolation.import_path import import_path
+from ..plugins import entry_points
 from ..sample.vocabulary import framework_entry_points
 from ..suggestions import did_you_mean
 from .base import Compiler
@@ -233,7 +233,7 @@ def _builtin_entries() -> dict[tuple[str, str], Entry]:
 def _entry_points() -> list[Entry]:
     """Return the compilers of entry points; a prefix names the framework, as in `paddle.mine`."""
     entries = []
-    for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+    for point in entry_points(ENTRY_POINT_GROUP):
         framework, dot, name = point.name.rpartition(".")
         origin = point.dist.name if point.dist else "entry point"
         entries.append(Entry(name, framework if dot else "torch", point.value, origin))

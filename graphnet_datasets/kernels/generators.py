@@ -7,6 +7,7 @@ from typing import Any
 
 from ..compilers import make_compiler
 from ..errors import CompilerError
+from ..plugins import entry_points
 from ..sample import Sample
 from ..suggestions import did_you_mean
 from .generated import Generation
@@ -20,23 +21,20 @@ def _inductor() -> Generator:
     return generate
 
 
-def _tc() -> Generator:
-    from .tensor_comprehensions import generate
-
-    return generate
-
-
 def _tvm() -> Generator:
     from .tvm import generate
 
     return generate
 
 
-_GENERATORS: Mapping[str, Callable[[], Generator]] = {
-    "inductor": _inductor,
-    "tc": _tc,
-    "tvm": _tvm,
-}
+GENERATOR_GROUP = "graphnet_datasets.kernels"
+"""The entry point group for compilers of other packages; a value is a `Generator`."""
+
+
+def _generators() -> dict[str, Callable[[], Generator]]:
+    """Return functions that import the generator of each compiler."""
+    added = {point.name: point.load for point in entry_points(GENERATOR_GROUP)}
+    return {**added, "inductor": _inductor, "tvm": _tvm}
 
 
 def generator_names() -> tuple[str, ...]:
@@ -45,7 +43,7 @@ def generator_names() -> tuple[str, ...]:
     >>> generator_names()
     ('inductor', 'tc', 'tvm')
     """
-    return tuple(_GENERATORS)
+    return tuple(sorted(_generators()))
 
 
 def generator_of(compiler: str) -> Generator:
@@ -54,13 +52,17 @@ def generator_of(compiler: str) -> Generator:
     Raises:
         CompilerError: the generated code of this compiler cannot be collected.
     """
-    if compiler not in _GENERATORS:
+    _check_name(compiler)
+    return _generators()[compiler]()
+
+
+def _check_name(compiler: str) -> None:
+    names = generator_names()
+    if compiler not in names:
         raise CompilerError(
             "Generated kernels cannot be collected from "
-            f"`{compiler}`.{did_you_mean(compiler, _GENERATORS)} "
-            f"Choose one of {', '.join(_GENERATORS)}."
+            f"`{compiler}`.{did_you_mean(compiler, names)} Choose one of {', '.join(names)}."
         )
-    return _GENERATORS[compiler]()
 
 
 def check_generator(compiler: str, options: Mapping[str, Any]) -> str:
@@ -70,6 +72,5 @@ def check_generator(compiler: str, options: Mapping[str, Any]) -> str:
         CompilerError: its generated code cannot be collected, or an option is wrong.
         CompilerUnavailableError: it cannot run here.
     """
-    if compiler not in _GENERATORS:
-        generator_of(compiler)
+    _check_name(compiler)
     return make_compiler(compiler, "torch", options).version()

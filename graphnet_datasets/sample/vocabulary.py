@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
+
+from ..plugins import entry_points
 
 Framework: TypeAlias = Literal["torch", "paddle"]
 Task: TypeAlias = Literal["cv", "nlp", "audio", "multimodal", "scientific", "other"]
@@ -53,11 +54,10 @@ FRAMEWORK_GROUP = "graphnet_datasets.frameworks"
 @functools.cache
 def framework_entry_points() -> Mapping[str, str]:
     """Return the frameworks of installed packages, name to package, without importing them."""
-    entry_points = importlib.metadata.entry_points(group=FRAMEWORK_GROUP)
     return {
-        entry_point.name: entry_point.value
-        for entry_point in entry_points
-        if entry_point.name not in FRAMEWORKS
+        point.name: point.value
+        for point in entry_points(FRAMEWORK_GROUP)
+        if point.name not in FRAMEWORKS
     }
 
 

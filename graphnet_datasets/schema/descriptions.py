@@ -1,4 +1,4 @@
-"""One-line descriptions of the columns of all tables but `runs` and those of tuning."""
+"""One-line descriptions of the columns of graphs, parts, bugs and kernels."""
 
 from __future__ import annotations
 
@@ -192,27 +192,6 @@ KERNEL_DESCRIPTIONS = {
     "library_calls": "calls of the graph into libraries",
     "compile_time_s": "time to compile the whole graph",
     "latency_ms": "median time of a call of the whole graph",
-}
-
-TC_CACHE_DESCRIPTIONS = {
-    "schema_version": "version of the format",
-    "row_id": "SHA-256 of `key` and `options`",
-    "key": "SHA-256 of the columns from `definition` to `generator_version`",
-    "definition": "SHA-256 of the canonical text, which does not reveal the computation",
-    "inputs": "dtype and shape of each input",
-    "outputs": "dtype and shape of each output",
-    "backend": "kind of code: for a CPU or a GPU",
-    "processor": "name of the processor or GPU",
-    "isa": "instruction set of the code",
-    "threads": "threads of the code",
-    "compiler": "compiler of the generated code",
-    "generator_version": "version of the code generator",
-    "options": "options of the code generator, as JSON",
-    "times_ms": "time of each call",
-    "median_ms": "median of these times",
-    "source_hash": "hash of the generated code",
-    "error": "error of these options; empty if the code ran",
-    "machine": "machine and versions of the measurement",
 }
 
 

@@ -1,8 +1,8 @@
 """The registry of tables (kinds of rows) and configs (folders of them).
 
 A new kind of row needs an Arrow schema, a `Table`, and a `Config` for each folder with such rows.
-Writing, layout, loading, listing, pushing and the dataset card use this registry; no other module
-names a table or a config.
+Other packages register theirs by an entry point (`CONFIG_GROUP`). Writing, layout, loading,
+listing, pushing and the dataset card use this registry; no other module names a table or a config.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..plugins import Registry, load_all
 from ..sample.vocabulary import TASKS
 from .builds import (
     DUPLICATE_DESCRIPTIONS,
@@ -25,7 +26,6 @@ from .descriptions import (
     DESCRIPTIONS,
     KERNEL_DESCRIPTIONS,
     SUBGRAPH_DESCRIPTIONS,
-    TC_CACHE_DESCRIPTIONS,
 )
 from .graphs import GRAPHS_SCHEMA
 from .graphs import LATER_COLUMNS as LATER_GRAPH_COLUMNS
@@ -35,9 +35,6 @@ from .problems import PROBLEMS_SCHEMA, SOLUTIONS_SCHEMA
 from .run_descriptions import RUN_DESCRIPTIONS
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 from .subgraphs import SUBGRAPHS_SCHEMA
-from .tc_cache import TC_CACHE_SCHEMA
-from .tuning import TUNING_RECORDS_SCHEMA, TUNING_TASKS_SCHEMA
-from .tuning_descriptions import RECORD_DESCRIPTIONS, TASK_DESCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -201,19 +198,6 @@ RUNS = Table(
     later=LATER_COLUMNS,
 )
 
-TC_CACHE = Table(
-    "tc_cache",
-    "tuned options of tensor comprehensions",
-    TC_CACHE_SCHEMA,
-    descriptions=TC_CACHE_DESCRIPTIONS,
-    key="row_id",
-    label="row_id",
-    scalars=("schema_version", "row_id", "definition", "backend", "processor", "isa", "threads"),
-    counted_by=("backend", "isa"),
-    order=("key", "median_ms"),
-    listed=("definition", "inputs", "processor", "isa", "threads", "median_ms", "options"),
-)
-
 KERNELS = Table(
     "kernels",
     "kernels that compilers generated",
@@ -265,36 +249,6 @@ SOLUTIONS = Table(
     listed=("problem_id", "name", "language", "device", "is_accepted", "speedup", "author"),
 )
 
-TUNING_TASKS = Table(
-    "tuning_tasks",
-    "operators to tune",
-    TUNING_TASKS_SCHEMA,
-    descriptions=TASK_DESCRIPTIONS,
-    key="task_id",
-    label="task_name",
-    scalars=("schema_version", "task_id", "task_name", "family", "pipeline", "flops", "bytes"),
-    counted_by=("family",),
-    order=("family", "flops", "task_id"),
-    listed=("task_id", "task_name", "family", "arg_shapes", "flops", "bytes"),
-    row_group_size=100,  # a workload takes tens of kilobytes
-)
-
-TUNING_RECORDS = Table(
-    "tuning_records",
-    "measurements of schedules",
-    TUNING_RECORDS_SCHEMA,
-    descriptions=RECORD_DESCRIPTIONS,
-    key="record_id",
-    label="record_id",
-    scalars=(
-        *("schema_version", "record_id", "task_id", "run_id", "tuner", "origin", "trial", "seed"),
-        *("status", "device", "mcpu", "num_threads"),
-    ),
-    counted_by=("tuner", "status"),
-    order=("task_id", "run_id", "trial"),
-    listed=("task_id", "tuner", "trial", "status", "times_ms", "trial_s", "mcpu", "num_threads"),
-)
-
 FAILURES = Table(
     "failures",
     "entries that gave no graph",
@@ -321,16 +275,31 @@ DUPLICATES = Table(
     listed=("id", "task", "is_same_as"),
 )
 
-TABLES: dict[str, Table] = {
-    table.name: table
-    for table in (
-        *(GRAPHS, SUBGRAPHS, COMPILER_BUGS, RUNS, TC_CACHE, KERNELS, TUNING_TASKS, TUNING_RECORDS),
-        *(FAILURES, DUPLICATES, PROBLEMS, SOLUTIONS),
-    )
-}
+CONFIG_GROUP = "graphnet_datasets.configs"
+"""The entry point group for configs of other packages; a value is a sequence of `Config`."""
+
+
+def _added_configs() -> dict[str, Config]:
+    return {config.name: config for configs in load_all(CONFIG_GROUP) for config in configs}
+
+
+def _added_tables() -> dict[str, Table]:
+    return {config.table.name: config.table for config in _added_configs().values()}
+
+
+TABLES: Registry[Table] = Registry(
+    {
+        table.name: table
+        for table in (
+            *(GRAPHS, SUBGRAPHS, COMPILER_BUGS, RUNS, KERNELS, FAILURES, DUPLICATES),
+            *(PROBLEMS, SOLUTIONS),
+        )
+    },
+    _added_tables,
+)
 """All tables by name."""
 
-CONFIGS: dict[str, Config] = {
+_CONFIGS = {
     config.name: config
     for config in (
         *(Config(task, GRAPHS, f"graphs of the task {task}", is_in_all=True) for task in TASKS),
@@ -354,13 +323,11 @@ CONFIGS: dict[str, Config] = {
         Config("compiler_bugs", COMPILER_BUGS, "small graphs that show known bugs of compilers"),
         Config("runs", RUNS, "records of timed runs, a row for each graph and compiler"),
         Config("kernels", KERNELS, "code that compilers generated for graphs, as text"),
-        Config("tc_cache", TC_CACHE, "tuned options of tensor comprehensions and their times"),
-        Config("tuning_tasks", TUNING_TASKS, "operators of the graphs, as tuners get them"),
-        Config("tuning_records", TUNING_RECORDS, "measurements of schedules of these operators"),
         Config("failures", FAILURES, "entries of the catalogs that gave no graph, and why"),
         Config("duplicates", DUPLICATES, "captured graphs that equal others, and are left out"),
     )
 }
+CONFIGS: Registry[Config] = Registry(_CONFIGS, _added_configs)
 """All registered configs by name."""
 
 

@@ -9,15 +9,24 @@ Example::
         "  O(b,n) +=! I(b,m) * W(m,n)  O(b,n) = fmax(O(b,n) + C(n), 0) }"
     )
     layer.mlp(inputs, weights, bias)
+
+Names are imported on first use.
 """
 
-from .cache import TuningCache
-from .calling import BoundKernel
-from .definition import Definition, define
-from .language import Inference, PreconditionWarning, register_function
-from .options import Options
-from .presets import PRESETS, preset
-from .tuner import TunerConfig
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy_names import attributes_on_first_use
+
+if TYPE_CHECKING:
+    from .cache import TuningCache
+    from .calling import BoundKernel
+    from .definition import Definition, define
+    from .language import Inference, PreconditionWarning, register_function
+    from .options import Options
+    from .presets import PRESETS, preset
+    from .tuner import TunerConfig
 
 __all__ = [
     "PRESETS",
@@ -32,3 +41,20 @@ __all__ = [
     "preset",
     "register_function",
 ]
+
+__getattr__ = attributes_on_first_use(
+    __name__,
+    {
+        "BoundKernel": "calling",
+        "Definition": "definition",
+        "Inference": "language",
+        "Options": "options",
+        "PRESETS": "presets",
+        "PreconditionWarning": "language",
+        "TunerConfig": "tuner",
+        "TuningCache": "cache",
+        "define": "definition",
+        "preset": "presets",
+        "register_function": "language",
+    },
+)

@@ -26,11 +26,11 @@ from ..atomic import replaced
 from ..decoding import check_parquet, load_json
 from ..errors import DecodedSizeError, TensorComprehensionError
 from ..schema import SCHEMA_VERSION
-from ..schema.tc_cache import TC_CACHE_SCHEMA
 from .codegen.machine import default_threads, this_machine
 from .codegen.toolchain import compiler_identity
 from .language.instance import Instance, Tensor
 from .options import Options
+from .tables import TC_CACHE_SCHEMA
 from .tuner.config import Candidate
 
 GENERATOR_VERSION = 2

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..analysis.splits import split_of
-from ..atomic import replaced
+from ..atomic import replaced, temporary_directory
 from ..errors import TuningError, raises_only
 from ..isolation import Limits, LocalPool, PoolJob, Work
 from ..storage.staging import Staging
 from .collecting import check_tvm
 from .measurement import PHASES, Measurement, normalised_throughput
-from .records import TuningRecords, read_records
+from .records import TuningRecords, fill_tuning, read_records
 
 DATABASE_FILES = ("database_workload.json", "database_tuning_record.json")
 SPLITS_BY = ("family", "task", "random")
@@ -102,8 +102,11 @@ def export_tvm_database(
         TuningError: a workload or target cannot be parsed.
     """
     check_tvm()
-    read_records(dataset, with_features=False)  # report an invalid dataset before starting work
-    done = _exchange("export", str(dataset), Path(directory), trust_remote_code)
+    records = read_records(dataset, with_features=False)
+    with temporary_directory("graphnet-records-") as folder:
+        # The worker has neither a network nor the cache of downloads.
+        fill_tuning(folder, records.tasks.values(), records.measurements)
+        done = _exchange("export", folder, Path(directory), trust_remote_code)
     return int(done["count"])
 
 
@@ -131,14 +134,13 @@ def import_tvm_database(
                 f"`{source}` is not a TVM database: it has no `{name}`. Pass the `work_dir` of a "
                 "`JSONDatabase`."
             )
-    return dict(_exchange("import", str(place), Path(directory), trust_remote_code)["skipped"])
+    return dict(_exchange("import", place, Path(directory), trust_remote_code)["skipped"])
 
 
-def _exchange(kind: str, source: str, target: Path, trust_remote_code: bool) -> dict[str, Any]:
+def _exchange(kind: str, source: Path, target: Path, trust_remote_code: bool) -> dict[str, Any]:
     """Run a worker that writes `target` completely or not at all; return its messages."""
     staging = Staging(target, "exchange")
     staging.check_free()
-    is_local = Path(source).exists()
     with staging.hold():
         staged = staging.new_place().absolute()
         pool = LocalPool(
@@ -152,14 +154,13 @@ def _exchange(kind: str, source: str, target: Path, trust_remote_code: bool) -> 
         )
         payload = {
             "kind": kind,
-            "source": str(Path(source).resolve()) if is_local else source,
+            "source": str(source.resolve()),
             "target": str(staged),
             "trust_remote_code": trust_remote_code,
         }
         try:
-            reads = (payload["source"],) if is_local else ()
             writes = (str(staging.directory),)
-            (done,) = pool.run([PoolJob(kind, payload, reads, writes)])
+            (done,) = pool.run([PoolJob(kind, payload, (payload["source"],), writes)])
         finally:
             pool.close()
         if not done.is_success:

@@ -19,11 +19,11 @@ from ..inputs import prepare_blocks
 from ..isolation import Reporter
 from ..sample import Sample
 from ..schema import SCHEMA_VERSION
-from ..schema.tables import TUNING_TASKS
 from ..storage.mapping import map_items, refusal_of
 from ..storage.table import to_arrow
 from .extract import Extraction, extract_tasks
 from .intrinsics import import_meta_schedule
+from .tables import TUNING_TASKS
 from .task import TaskSource
 
 

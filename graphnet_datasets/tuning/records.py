@@ -17,15 +17,16 @@ import pyarrow as pa
 
 from ..errors import DatasetNotFoundError, TuningError, raises_only
 from ..schema import SCHEMA_VERSION, Table
-from ..schema.tables import TUNING_RECORDS, TUNING_TASKS
 from ..storage.layout import write_readme
 from ..storage.loading import DEFAULT_NAME, load_dataset
+from ..storage.local_rows import read_local_rows
 from ..storage.shards import write_shards
 from ..storage.staging import Staging
 from ..storage.table import to_arrow
 from ..terminal import counted
 from ..verbosity import hidden_progress_bars
 from .measurement import Measurement
+from .tables import TUNING_RECORDS, TUNING_TASKS
 from .task import Task, task_key
 
 _BATCH = 500
@@ -159,6 +160,9 @@ def _rows(
 ) -> Iterator[Mapping[str, Any]]:
     place = _place_of(dataset, table)
     try:
+        if isinstance(place, Path) and place.is_dir():
+            yield from read_local_rows(place, table.name, columns=columns)
+            return
         with hidden_progress_bars():
             rows: Any = load_dataset(
                 place, table.name, split="all", columns=None if columns is None else [*columns]

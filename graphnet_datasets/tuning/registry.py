@@ -6,12 +6,12 @@ Only names that the user typed or installed are imported, never names from rows 
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..compilers.registry import import_reference
 from ..errors import TuningError, UnknownTunerError
+from ..plugins import entry_points
 from ..suggestions import did_you_mean
 from .interfaces import Space, TaskAllocator, Tuner
 from .task import Task
@@ -26,7 +26,7 @@ class _Registry:
     registered: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def names(self) -> list[str]:
-        points = importlib.metadata.entry_points(group=self.entry_point_group)
+        points = entry_points(self.entry_point_group)
         return sorted({*self.builtin, *self.registered, *(point.name for point in points)})
 
     def register(self, name: str, factory: Any) -> Any:
@@ -49,8 +49,8 @@ class _Registry:
     def reference(self, name: str) -> str:
         reference = self.builtin.get(name, name if ":" in name else None)
         if reference is None:
-            points = importlib.metadata.entry_points(group=self.entry_point_group, name=name)
-            reference = next((point.value for point in points), None)
+            points = entry_points(self.entry_point_group)
+            reference = next((point.value for point in points if point.name == name), None)
         if reference is None:
             raise UnknownTunerError(
                 f"There is no {self.kind} `{name}`.{did_you_mean(name, self.names())} Choose from "

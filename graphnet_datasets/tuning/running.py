@@ -16,7 +16,6 @@ from ..decoding import read_json
 from ..errors import TuningError, UnverifiedProgramError
 from ..isolation import Limits
 from ..schema import CONFIGS
-from ..schema.tables import TUNING_TASKS
 from ..storage.filters import Filters
 from ..storage.mapping import Count, ignore
 from ..storage.staging import Staging
@@ -30,6 +29,7 @@ from .measure import MEASURE_LIMITS, LiveMeasurer, TimingPlan
 from .measurement import Measurement
 from .records import fill_tuning, read_records, read_tasks
 from .registry import check_names, make_allocator, make_tuner
+from .tables import TUNING_TASKS
 from .target import foreign, target_of
 from .task import Task
 

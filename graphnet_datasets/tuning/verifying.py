@@ -93,7 +93,8 @@ def verify_workload(text: str) -> str:
     content = _parse(text, "workload")
     verifier = _Workload(content)
     verifier.check()
-    return json.dumps(content, separators=(",", ":"))
+    checked = {"root_index": verifier.root, "nodes": verifier.nodes}
+    return json.dumps(checked, separators=(",", ":"))
 
 
 def verify_trace(text: str) -> Any:
@@ -409,7 +410,8 @@ class _Workload:
     def __init__(self, content: Any) -> None:
         is_whole = (
             isinstance(content, dict)
-            and set(content) == {"root_index", "nodes"}
+            # A database of TVM also has `metadata`, its version, which is left out of the result.
+            and {"root_index", "nodes"} <= set(content) <= {"root_index", "nodes", "metadata"}
             and isinstance(content["nodes"], list)
             and 0 < len(content["nodes"]) <= MAX_NODES
             and _is_int(content["root_index"], 0, len(content["nodes"]) - 1)

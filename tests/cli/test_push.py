@@ -14,7 +14,7 @@ from graphnet_datasets import load_dataset, write_directory, write_table
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.schema import empty_run
-from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
+from graphnet_datasets.tensor_comprehensions.tables import TC_CACHE_SCHEMA
 from tests.hub_server import Hub
 from tests.tables import chain, rows, write_dataset
 

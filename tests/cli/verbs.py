@@ -14,7 +14,7 @@ import typer.main
 from graphnet_datasets import write_directory
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
-from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
+from graphnet_datasets.tensor_comprehensions.tables import TC_CACHE_SCHEMA
 from graphnet_datasets.tuning.records import write_tuning
 from tests.benchmark.test_upstream_log import log_of
 from tests.clones import make_clone

@@ -12,13 +12,13 @@ import pytest
 
 from graphnet_datasets import load_dataset
 from graphnet_datasets.errors import TensorComprehensionError
-from graphnet_datasets.schema.tc_cache import TC_CACHE_SCHEMA
 from graphnet_datasets.tensor_comprehensions.cache import (
     CacheKey,
     TuningCache,
     cache_key,
 )
 from graphnet_datasets.tensor_comprehensions.options import Options
+from graphnet_datasets.tensor_comprehensions.tables import TC_CACHE_SCHEMA
 from graphnet_datasets.tensor_comprehensions.tuner.config import Candidate
 
 from .kernels import instance_of

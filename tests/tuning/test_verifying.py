@@ -48,6 +48,13 @@ def test_everything_that_is_shipped_passes(workloads: list[str]) -> None:
         assert verify_trace(text) == json.loads(text)
 
 
+def test_the_version_in_a_database_of_tvm_is_left_out(workloads: list[str]) -> None:
+    content = json.loads(workloads[0])
+    text = json.dumps({**content, "metadata": {"tvm_version": "0.27.0"}})
+
+    assert json.loads(verify_workload(text)) == content
+
+
 Edit = Callable[[list[dict[str, Any]]], None]
 
 

@@ -8,17 +8,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..atomic import write_text
-from .counting import KEPT, show_count, show_report, stoppable
-from .disk import new_output
-from .groups import with_groups
-from .selection import SelectionOptions
-from .terminal import echo
+from ...atomic import write_text
+from ...cli.counting import KEPT, show_count, show_report, stoppable
+from ...cli.disk import new_output
+from ...cli.groups import with_groups
+from ...cli.selection import SelectionOptions
+from ...cli.terminal import echo
 
 if TYPE_CHECKING:
-    from ..tuning import Progress
+    from .. import Progress
 
 app = typer.Typer()
+
+
+def _complete_tuner(incomplete: str) -> list[str]:
+    from ..registry import list_tuners
+
+    return [name for name in list_tuners() if name.startswith(incomplete)]
+
+
+def _complete_allocator(incomplete: str) -> list[str]:
+    from ..registry import list_allocators
+
+    return [name for name in list_allocators() if name.startswith(incomplete)]
+
 
 Threads = Annotated[
     int, typer.Option(min=1, help="Threads of the generated code, part of the target.")
@@ -46,7 +59,7 @@ def tasks(
     an interruption. Exits with 0 if every graph has tasks, with 3 if some graphs lack tasks, and
     with 1 if all do.
     """
-    from ..tuning.collecting import collect_tasks
+    from ..collecting import collect_tasks
 
     with stoppable(KEPT), new_output(out), show_count("Cutting", "graphs") as count:
         done = collect_tasks(
@@ -76,10 +89,17 @@ def tune(
     ] = None,
     tuner: Annotated[
         list[str] | None,
-        typer.Option(help="random, ansor, gptune, bolt … Repeatable with --replay."),
+        typer.Option(
+            help="random, ansor, gptune, bolt … Repeatable with --replay.",
+            autocompletion=_complete_tuner,
+        ),
     ] = None,
     allocator: Annotated[
-        str, typer.Option(help="round-robin, gradient or dynatune: how the trial budget is shared.")
+        str,
+        typer.Option(
+            help="round-robin, gradient or dynatune: how the trial budget is shared.",
+            autocompletion=_complete_allocator,
+        ),
     ] = "gradient",
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the tuner, name=value (repeatable).")
@@ -143,9 +163,9 @@ def tune(
         raise typer.BadParameter(
             "Pass a single tuner. Only --replay compares several.", param_hint="--tuner"
         )
-    from ..compilers import parse_options
-    from ..tuning.measure import TimingPlan
-    from ..tuning.running import TaskChoice, tune_samples
+    from ...compilers import parse_options
+    from ..measure import TimingPlan
+    from ..running import TaskChoice, tune_samples
 
     with stoppable(KEPT), new_output(out), show_count("Cutting", "graphs") as count:
         done = tune_samples(
@@ -202,10 +222,10 @@ def _compare(
     *,
     as_json: bool,
 ) -> None:
-    from ..compilers import parse_options
-    from ..tuning import Pool
-    from ..tuning.leaderboard import replay_tuners
-    from ..tuning.records import read_records
+    from ...compilers import parse_options
+    from .. import Pool
+    from ..leaderboard import replay_tuners
+    from ..records import read_records
 
     with new_output(report):
         records = read_records(replay)

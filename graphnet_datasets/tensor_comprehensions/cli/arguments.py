@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import KernelInputError
+from ...errors import KernelInputError
 
 if TYPE_CHECKING:
-    from ..tensor_comprehensions import Definition
+    from .. import Definition
 
 
 def pairs_of(arguments: list[str] | None) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from .version import table_metadata
+from ..schema.version import table_metadata
 
 _VERSIONS = pa.list_(pa.struct([("name", pa.string()), ("version", pa.string())]))
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..atomic import replaced
-from ..decoding import read_bytes, read_npy
-from ..errors import DatasetNotFoundError, TensorComprehensionError
-from ..terminal import printable_line
-from .disk import new_output
-from .tc_arguments import constants_of, pairs_of, parameters_of, random_arrays, shapes_of
-from .terminal import echo
+from ...atomic import replaced
+from ...cli.disk import new_output
+from ...cli.terminal import echo
+from ...decoding import read_bytes, read_npy
+from ...errors import DatasetNotFoundError, TensorComprehensionError
+from ...terminal import printable_line
+from .arguments import constants_of, pairs_of, parameters_of, random_arrays, shapes_of
 
 if TYPE_CHECKING:
-    from ..tensor_comprehensions import Definition
+    from .. import Definition
 
 app = typer.Typer()
 group = typer.Typer(
@@ -189,7 +189,7 @@ def tune_file(
     seed: Seed = 0,
 ) -> None:
     """Search for the fastest options and put them into a cache."""
-    from ..tensor_comprehensions.tuner import Progress, TunerConfig
+    from ..tuner import Progress, TunerConfig
 
     definition, name = _chosen(file, entry)
     values = constants_of(constant)
@@ -230,7 +230,7 @@ def list_cache(
 
     `graphnet push PATH REPOSITORY` shares them.
     """
-    from ..tensor_comprehensions.cache import TuningCache
+    from ..cache import TuningCache
 
     with new_output(path):
         for record in source or ():
@@ -265,14 +265,14 @@ def from_graph(
     ] = False,
 ) -> None:
     """Print the definitions that the compiler `tc` makes of a graph."""
-    from ..frameworks import framework_named, make_inputs, materialize
-    from ..sample import Sample
-    from ..storage.selection import select_rows
+    from ...frameworks import framework_named, make_inputs, materialize
+    from ...sample import Sample
+    from ...storage.selection import select_rows
 
     if not framework_named("torch").is_installed:
         raise framework_named("torch").missing("Making tensor comprehensions of graphs")
-    from ..tensor_comprehensions.graphs.capturing import capture_graph
-    from ..tensor_comprehensions.graphs.compiling import plan_graph
+    from ..graphs.capturing import capture_graph
+    from ..graphs.compiling import plan_graph
 
     rows = select_rows(sample_id, dataset=dataset)
     if len(rows) != 1:
@@ -299,19 +299,19 @@ def from_graph(
 
 
 def _cuda(kernel: Any) -> str:
-    from ..tensor_comprehensions.cuda import write_cuda
+    from ..cuda import write_cuda
 
     return write_cuda(kernel.instance, kernel.options).source
 
 
 def _loops(kernel: Any) -> str:
-    from ..tensor_comprehensions.polyhedral import as_loops, domains
+    from ..polyhedral import as_loops, domains
 
     return as_loops(domains(kernel.instance), kernel.schedule)
 
 
 def _svg(kernel: Any) -> str:
-    from ..tensor_comprehensions.polyhedral.picture import to_svg
+    from ..polyhedral.picture import to_svg
 
     return to_svg(kernel.schedule)
 
@@ -326,7 +326,7 @@ _EMITTED: dict[str, Callable[[Any], str]] = {
 
 
 def _define(file: Path) -> Definition:
-    from ..tensor_comprehensions import define
+    from .. import define
 
     try:
         return define(read_bytes(file).decode())
@@ -356,8 +356,8 @@ def _compiled(
     seed: int,
     cache: Path | None = None,
 ) -> tuple[Any, list[Any]]:
-    from ..tensor_comprehensions import preset as options_of
-    from ..tensor_comprehensions.codegen.toolchain import object_directory
+    from .. import preset as options_of
+    from ..codegen.toolchain import object_directory
 
     values = constants_of(constant)
     shapes = shapes_of(definition, name, shape, values)
@@ -385,7 +385,7 @@ def _save(arrays: dict[str, Any], folder: Path) -> None:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Suppress the warnings about preconditions, which `infer` prints itself."""
-    from ..tensor_comprehensions import PreconditionWarning
+    from .. import PreconditionWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PreconditionWarning)

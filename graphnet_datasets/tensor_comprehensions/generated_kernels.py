@@ -10,9 +10,9 @@ import torch
 
 from ..errors import TransformError
 from ..frameworks import make_inputs, materialize
+from ..kernels.generated import GeneratedKernel, Generation
 from ..sample import Sample
-from ..tensor_comprehensions.compiler import TensorComprehensions
-from .generated import GeneratedKernel, Generation
+from .compiler import TensorComprehensions
 
 
 def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generation:

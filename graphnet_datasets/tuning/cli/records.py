@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ..errors import TuningError
-from .disk import new_output
-from .terminal import echo
+from ...cli.disk import new_output
+from ...cli.terminal import echo
+from ...errors import TuningError
 
 TrustRemoteCode = Annotated[
     bool,
@@ -49,8 +49,8 @@ def export_records(
     An `.npz` file needs no TVM. Its arrays cover all records, and their split stays the same when
     records are added. A directory becomes a TVM `work_dir` with the correct records.
     """
-    from ..tuning.exporting import export_features, export_tvm_database
-    from ..tuning.records import read_records
+    from ..exporting import export_features, export_tvm_database
+    from ..records import read_records
 
     with new_output(out):
         if out.suffix == ".npz":
@@ -77,7 +77,7 @@ def import_records(
 
     Its files are parsed in a separate process. Lines that cannot be read are counted.
     """
-    from ..tuning.exporting import import_tvm_database
+    from ..exporting import import_tvm_database
 
     with new_output(out):
         skipped = import_tvm_database(database, out, trust_remote_code=trust_remote_code)

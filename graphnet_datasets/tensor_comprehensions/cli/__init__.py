@@ -1,0 +1,5 @@
+"""The commands of `graphnet tc`."""
+
+from .commands import app
+
+APPS = (app,)
