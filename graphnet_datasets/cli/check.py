@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from ..terminal import counted
 from .counting import PARTLY
 from .groups import with_groups
 from .run_options import MeasurementOptions
@@ -156,6 +157,27 @@ def show_problem(
         peaks = peak_rates("cpu")
     for line in shown.prompt(peaks).splitlines():
         echo(line)
+
+
+@problems.command("export", epilog="Example: graphnet problem export mm-relu-1f2e3d4c --out bench/")
+def write_problem(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="The id of a problem.")],
+    *,
+    out: Annotated[Path, typer.Option(help="Directory of the files; several problems share one.")],
+    dataset: Annotated[str, typer.Option(help="Dataset of the problem.")] = "graphnet",
+) -> None:
+    """Write a problem as definitions and workloads of flashinfer-bench.
+
+    Workloads that cannot be expressed are printed with the reason.
+    """
+    from ..benchmark.problems import load_problem
+    from ..conversion.flashinfer import export_problem, write_exported
+
+    exported = export_problem(load_problem(problem, source=dataset))
+    paths = write_exported(exported, out)
+    for name, reason in exported.left_out.items():
+        echo(f"{name} is left out: {reason}")
+    echo(f"{counted(len(exported.workloads), 'workload')} in {counted(len(paths), 'file')}: {out}")
 
 
 def _judge(

@@ -58,6 +58,7 @@ INVOCATIONS = {
     "tc cache": "{read:cache}",
     "tc check": "{read:tc}",
     "tc compile": f"{{read:tc}} {SIZES}",
+    "problem export": "{read:problem} --dataset {read:problems} --out {write:folder}",
     "problem show": "{read:problem} --dataset {read:problems}",
     "tc from-graph": "cv/chain-2 --dataset {read:dataset}",
     "tc infer": f"{{read:tc}} {SIZES}",
