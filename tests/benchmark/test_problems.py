@@ -40,6 +40,12 @@ FAILED = ("failed", "failed")
 NOT_PYTHON = "def candidate(x, weight)\n    return x\n"
 DISTURBED = ("right or undecidable", "right or undecidable")
 """Outcomes of a solution that disturbs its own measurement."""
+COMPREHENSION = """
+def candidate(float(B, M) X, float(N, M) W) -> (O) {
+    O(b, n) +=! X(b, m) * W(n, m)
+    O(b, n) = fmax(O(b, n), 0)
+}
+"""
 EXPECTED: Mapping[str, tuple[tuple[str, str], str]] = {
     "right.py": (RIGHT, ""),
     "right_by_name.py": (RIGHT, ""),
@@ -206,6 +212,13 @@ def test_the_language_of_a_text_follows_from_its_content() -> None:
     languages = {path.name: language_of(path.read_text()) for path in FOLDER.glob("*.*")}
     for name, language in languages.items():
         assert language == ("cpp" if name.endswith(".cpp") else "python"), name
+
+
+@pytest.mark.slow
+def test_tensor_comprehensions_are_solutions(problem: Problem) -> None:
+    settings = quick(has_oracle=False, has_profile=False)
+    (verdict,) = judge_all(problem, [(COMPREHENSION, "")], "cpu", settings)
+    assert verdict.is_accepted and verdict.language == "tc", verdict
 
 
 @pytest.mark.slow
