@@ -19,6 +19,8 @@ from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema.tables import PROBLEMS
 from tests.problem_sets import SIZES, linear_relu, softmax, write_parts, write_problem_parts
 
+pytestmark = pytest.mark.torch
+
 
 def test_parts_that_differ_in_numbers_share_a_form_and_a_convention() -> None:
     chains = [linear_relu(*sizes) for sizes in SIZES]
@@ -75,7 +77,6 @@ def test_a_missing_table_is_explained_with_its_command(tmp_path: Path) -> None:
         load_dataset(tmp_path, "problems")
 
 
-@pytest.mark.torch
 def test_problems_are_built_loaded_and_resumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,7 +107,6 @@ def test_problems_are_built_loaded_and_resumed(
     assert {path: path.read_bytes() for path in dataset.glob("problems/*.parquet")} == files
 
 
-@pytest.mark.torch
 def test_a_workload_that_eager_cannot_run_is_left_out(tmp_path: Path) -> None:
     broken = [
         dataclasses.replace(
