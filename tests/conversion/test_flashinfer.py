@@ -14,6 +14,8 @@ from graphnet_datasets.conversion.flashinfer import export_problem, write_export
 from graphnet_datasets.sample import Sample
 from tests.problem_sets import linear_relu, softmax, write_problems
 
+pytestmark = pytest.mark.torch
+
 NOTES = {"bytes": 1, "eager_t": None}
 
 
@@ -54,7 +56,6 @@ def test_what_cannot_be_expressed_is_listed(tmp_path: Path) -> None:
     assert len(exported.workloads) == 1
 
 
-@pytest.mark.torch
 def test_files_have_the_layout_and_the_reference_runs(tmp_path: Path) -> None:
     import torch
 
