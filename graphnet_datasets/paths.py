@@ -118,6 +118,20 @@ def check_target(root: Path, path: Path) -> None:
     )
 
 
+def check_is_regular(path: Path) -> None:
+    """Check that a path is a regular file, a directory, or a link to one.
+
+    Raises:
+        UnsafePathError: the path is a pipe, a socket or a device.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # reading it raises the error
+        return
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise _link_error(path, mode)
+
+
 @contextlib.contextmanager
 def open_folder(root: Path, name: str = ".", *, is_made: bool = False) -> Iterator[int]:
     """Open the directory `root / name` without following links below `root`.

@@ -40,6 +40,7 @@ _CALLS = {
         "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305,
         "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "syslog": 103,
         "quotactl": 179, "open_by_handle_at": 304, "name_to_handle_at": 303, "vhangup": 153,
+        "shmget": 29, "semget": 64, "msgget": 68, "mq_open": 240,
     },
     "aarch64": {
         "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
@@ -56,9 +57,13 @@ _CALLS = {
         "settimeofday": 170, "clock_settime": 112, "adjtimex": 171, "clock_adjtime": 266,
         "sethostname": 161, "setdomainname": 162, "syslog": 116,
         "quotactl": 60, "open_by_handle_at": 265, "name_to_handle_at": 264, "vhangup": 58,
+        "shmget": 194, "semget": 190, "msgget": 186, "mq_open": 180,
     },
 }  # fmt: skip
-"""The refused system calls and their numbers, by architecture."""
+"""The refused system calls and their numbers, by architecture.
+
+The last four create shared memory, semaphores and queues that outlive the processes of a job.
+"""
 _SOCKET_CALL = {"x86_64": 41, "aarch64": 198}
 _CLONE_CALL = {"x86_64": 56, "aarch64": 220}
 _CLONE3_CALL = 435

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from ..decoding import check_parquet
 from ..errors import DatasetNotFoundError, SchemaError
-from ..paths import check_target
+from ..paths import check_is_regular, check_target
 from .runs import LATER_COLUMNS, RUNS_SCHEMA
 
 
@@ -21,7 +21,8 @@ def find_run_files(path: Path) -> list[Path]:
 
     Raises:
         DatasetNotFoundError: there are no files.
-        UnsafePathError: a link of a file leads outside of the directory.
+        UnsafePathError: a link of a file leads outside of the directory, or a file is a pipe or a
+            device.
     """
     if path.is_file():
         return [path]
@@ -32,6 +33,7 @@ def find_run_files(path: Path) -> list[Path]:
     )
     for file in tables:
         check_target(path, file)
+        check_is_regular(file)
     files = [file for file in tables if _may_hold_runs(file)]
     if not files:
         others = f" The {len(tables)} Parquet files there hold other tables." if tables else ""

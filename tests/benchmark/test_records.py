@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import multiprocessing
+import os
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from graphnet_datasets.errors import (
     FormatVersionError,
     RunError,
     SchemaError,
+    UnsafePathError,
 )
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.schema import OUTPUT_FIELDS, RUNS_SCHEMA, empty_run
@@ -255,3 +257,13 @@ def test_outputs_from_before_a_field_came_are_read(tmp_path: Path) -> None:
     pq.write_table(table.set_column(place, "outputs", older), tmp_path / "runs.parquet")
     (row,) = read_runs(tmp_path).to_pylist()
     assert (row["outputs"][0]["null_t"], row["outputs"][0]["constant_t"]) == (1.0, None)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_records_that_are_no_regular_file_are_refused(kind: str, tmp_path: Path) -> None:
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "runs.parquet")
+    else:
+        (tmp_path / "runs.parquet").symlink_to("/dev/zero")
+    with pytest.raises(UnsafePathError):
+        read_runs(tmp_path)

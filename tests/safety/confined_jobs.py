@@ -63,6 +63,10 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         "trace the server": lambda: call(101, 16, server, 0, 0),
         "mount": lambda: call(165, b"none", os.fsencode(directory), b"tmpfs", 0, None),
         "use a keyring": lambda: call(250, 0, -3, 0, 0, 0),
+        "make shared memory": lambda: call(29, 0, 4096, 0o1600),
+        "make semaphores": lambda: call(64, 0, 1, 0o1600),
+        "make a message queue": lambda: call(68, 0, 0o1600),
+        "make a POSIX queue": lambda: call(240, b"graphnet-test", os.O_CREAT, 0o600, None),
         "make a device": lambda: os.mknod(directory / "device", 0o60666, os.makedev(7, 0)),
     }
     results = {}
