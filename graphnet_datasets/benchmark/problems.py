@@ -231,6 +231,7 @@ class Verdict:
             "share_of_bound": self.share_of_bound,
             "cheats": self.cheats,
             "build_log": self.build_log,
+            "error": self.error,
             "workloads": [
                 {**result.to_dict(), "tolerance_t": result.tolerance_t, "share_of_bound": share,
                  "bound_ms": bound}

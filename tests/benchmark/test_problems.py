@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import math
+import multiprocessing
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from graphnet_datasets.analysis.columns import derived_columns
 from graphnet_datasets.benchmark.problems import (
     Problem,
     Verdict,
+    judge,
     judge_all,
     load_problem,
     on_graphs,
@@ -219,6 +222,29 @@ def test_tensor_comprehensions_are_solutions(problem: Problem) -> None:
     settings = quick(has_oracle=False, has_profile=False)
     (verdict,) = judge_all(problem, [(COMPREHENSION, "")], "cpu", settings)
     assert verdict.is_accepted and verdict.language == "tc", verdict
+
+
+def _is_accepted(job: tuple[str, Path, str]) -> bool:
+    name, dataset, source = job
+    return judge(
+        load_problem(name, source=dataset),
+        source,
+        settings=quick(has_oracle=False, has_profile=False),
+    ).is_accepted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_judgements_may_overlap(kind: str, problem: Problem, dataset: Path) -> None:
+    sources = [(FOLDER / name).read_text() for name in ("right.py", "wrong.py")]
+    pool = (
+        concurrent.futures.ThreadPoolExecutor(2)
+        if kind == "threads"
+        else concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
+    )
+    with pool:
+        jobs = [(problem.id, dataset, source) for source in sources]
+        assert list(pool.map(_is_accepted, jobs)) == [True, False]
 
 
 @pytest.mark.slow
