@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from ..errors import DiskError
 from ..terminal import counted
 from .counting import PARTLY
+from .disk import new_output
 from .groups import with_groups
 from .run_options import MeasurementOptions
 from .terminal import echo
@@ -160,24 +162,31 @@ def show_problem(
 
 
 @problems.command("export", epilog="Example: graphnet problem export mm-relu-1f2e3d4c --out bench/")
-def write_problem(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="The id of a problem.")],
+def write_problems(
+    names: Annotated[list[str], typer.Argument(metavar="PROBLEM...", help="Ids of problems.")],
     *,
-    out: Annotated[Path, typer.Option(help="Directory of the files; several problems share one.")],
-    dataset: Annotated[str, typer.Option(help="Dataset of the problem.")] = "graphnet",
+    out: Annotated[Path, typer.Option(help="A new directory.")],
+    dataset: Annotated[str, typer.Option(help="Dataset of the problems.")] = "graphnet",
 ) -> None:
-    """Write a problem as definitions and workloads of flashinfer-bench.
+    """Write problems as definitions and workloads of flashinfer-bench.
 
     Workloads that cannot be expressed are printed with the reason.
     """
+    from ..atomic import new_directory
     from ..benchmark.problems import load_problem
     from ..conversion.flashinfer import export_problem, write_exported
 
-    exported = export_problem(load_problem(problem, source=dataset))
-    paths = write_exported(exported, out)
-    for name, reason in exported.left_out.items():
-        echo(f"{name} is left out: {reason}")
-    echo(f"{counted(len(exported.workloads), 'workload')} in {counted(len(paths), 'file')}: {out}")
+    exported = [export_problem(load_problem(name, source=dataset)) for name in names]
+    if out.exists():
+        raise DiskError(f"`{out}` exists. Choose another directory, or delete it.")
+    with new_output(out), new_directory(out) as place:
+        for item in exported:
+            write_exported(item, place)
+    for item in exported:
+        for name, reason in item.left_out.items():
+            echo(f"{name} is left out: {reason}")
+    number = sum(len(item.workloads) for item in exported)
+    echo(f"{counted(number, 'workload')} in {out}")
 
 
 def _judge(

@@ -177,8 +177,8 @@ def test_a_row_is_written_and_run_only_if_it_is_trusted(
 ) -> None:
     row = verdicts["right.py"].to_row(name="right.py", author="me", license="MIT")
     assert set(row) == set(SOLUTIONS.schema.names)
-    for _ in range(2):
-        path = write_solution(row, tmp_path)
+    write_solution(row, tmp_path)
+    path = write_solution(row, tmp_path)
     assert read_table(path).num_rows == 1 == len(list(tmp_path.glob("solutions/*.parquet")))
     reference = f"{tmp_path}:{row['solution_id']}"
     with pytest.raises(RunError, match="--trust-remote-code"):
