@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import logging
@@ -31,10 +32,13 @@ from .orphans import adopt_orphans_of
 from .running import ForkedServer, Running
 from .server import MAX_CONTROL_BYTES
 from .stamps import StampReader, stamp_sockets
-from .watch import Outcome, Watch
+from .watch import Ending, Outcome, Watch
 
 _LOGGER = logging.getLogger("graphnet_datasets")
 _LOG_NAME = "server.log"
+_SPACE_BYTES = 2**20
+_MAX_OWN_BYTES = 2**30
+"""The size of a job's files from which on the job itself is the reason for a full device."""
 _LAUNCHER = str(Path(launch.__file__).resolve())
 MIN_FREE_BYTES = 16 * 2**20
 """Minimum free space for a job; with less, compilers fail and their graphs would be blamed."""
@@ -291,6 +295,7 @@ class ForkServer:
         Raises:
             RunError: The payload is too large, the server cannot be started, or another thread
                 closed it before the job began. If `close` ends a job, its outcome is a crash.
+            DiskError: The job failed, and no space is left for its directory.
         """
         limits = limits or Limits()
         key = secrets.token_hex(16)
@@ -341,7 +346,23 @@ class ForkServer:
             # owner.
             if watch.is_server_lost and self._running is running:
                 self.close()
+        if outcome.ending is not Ending.FINISHED:
+            _check_space(directory)
         return outcome
+
+
+def _check_space(directory: Path) -> None:
+    """Raise a DiskError if a job's directory has no space left, unless its own files are large."""
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            file.write(bytes(_SPACE_BYTES))
+    except OSError as error:
+        sizes = [512 * path.lstat().st_blocks for path in directory.rglob("*")]
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and sum(sizes) < _MAX_OWN_BYTES:
+            raise DiskError(
+                f"There is no space left for temporary files in `{tempfile.gettempdir()}`. Free "
+                "some, or set `TMPDIR` to a directory on another device."
+            ) from error
 
 
 @functools.cache

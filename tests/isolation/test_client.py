@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,20 @@ def test_errors_have_a_type_and_text_unlike_crashes(server: ForkServer) -> None:
     assert outcome.phase == "first"
     assert outcome.error == {"type": "ValueError", "message": "x" * 20_000}
     assert "Traceback" in outcome.log
+
+
+def test_a_failed_job_on_a_full_device_has_no_outcome(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_full(**_: Any) -> Any:
+        return open("/dev/full", "wb", buffering=0)  # noqa: PTH123
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", open_full)
+    assert run(server, "answer").ending is Ending.FINISHED
+    with pytest.raises(DiskError, match="no space left for temporary files in "):
+        run(server, "raise", length=1)
+    monkeypatch.setattr(client, "_MAX_OWN_BYTES", 0)
+    assert run(server, "raise", length=1).ending is Ending.ERROR
 
 
 def test_an_error_that_can_be_neither_pickled_nor_printed_is_still_named(
