@@ -45,6 +45,13 @@ def _enter_inference_mode() -> None:
     _KEPT.append(mode)  # the mode ends with its guard
 
 
+def _set_engine() -> None:
+    quantized = torch.backends.quantized
+    quantized.engine = next(
+        name for name in quantized.supported_engines if name != quantized.engine
+    )
+
+
 def _affinity() -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
@@ -90,6 +97,32 @@ CHANGES: dict[str, tuple[str, Callable[[], object]]] = {
     "seed": ("torch seed", lambda: torch.manual_seed(1234)),
     "affinity": ("processors", _affinity),
     "mkldnn": ("torch.backends.mkldnn.enabled", lambda: torch.backends.mkldnn.set_flags(False)),
+    "mkldnn_deterministic": (
+        "torch.backends.mkldnn.deterministic",
+        lambda: torch.backends.mkldnn.set_flags(_deterministic=True),
+    ),
+    "nnpack": ("torch.backends.nnpack.enabled", lambda: torch._C._set_nnpack_enabled(False)),
+    "quantized": ("torch.backends.quantized.engine", _set_engine),
+    "einsum": (
+        "torch.backends.opt_einsum.enabled",
+        lambda: setattr(torch.backends.opt_einsum, "enabled", False),
+    ),
+    "multithreading": (
+        "torch.autograd_multithreading",
+        lambda: torch._C._set_multithreading_enabled(False),
+    ),
+    "view_replay": ("torch.view_replay", lambda: torch._C._set_view_replay_enabled(True)),
+    "sparse_invariants": (
+        "torch.sparse_invariants",
+        torch.sparse.check_sparse_tensor_invariants.enable,
+    ),
+    "saved_tensors": (
+        "torch hooks on saved tensors",
+        lambda: torch.autograd.graph.saved_tensors_hooks(_ignore, _ignore).__enter__(),
+    ),
+    "print_options": ("torch print options", lambda: torch.set_printoptions(precision=2)),
+    "numpy_print_options": ("numpy print options", lambda: np.set_printoptions(precision=2)),
+    "recursion": ("sys.setrecursionlimit", lambda: sys.setrecursionlimit(2345)),
 }
 """Name of a change, the part of the state that it shows in, and the change."""
 

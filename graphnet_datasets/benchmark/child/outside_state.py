@@ -267,6 +267,19 @@ def _stack(kind: str, path: str) -> Entry:
     return Entry(f"torch {kind} modes", read, restore, "torch")
 
 
+def _read_saved_tensors_hooks() -> Any:
+    return _call("torch", "_C._autograd._top_saved_tensors_default_hooks", True)
+
+
+def _restore_saved_tensors_hooks(before: Any) -> None:
+    while _read_saved_tensors_hooks() not in (before, None):
+        _call("torch", "_C._autograd._pop_saved_tensors_default_hooks")
+
+
+def _restore_print_options(before: Mapping[str, Any]) -> None:
+    vars(_module("torch")._tensor_str.PRINT_OPTS).update(before)
+
+
 def _restore_denormals(is_flushing: bool) -> None:
     _module("torch").set_flush_denormal(is_flushing)
 
@@ -338,11 +351,18 @@ TABLE: tuple[Entry, ...] = (
         lambda before: os.sched_setaffinity(0, before),
     ),
     Entry("sys.setswitchinterval", sys.getswitchinterval, sys.setswitchinterval),
+    Entry("sys.setrecursionlimit", sys.getrecursionlimit, sys.setrecursionlimit),
     Entry("flush_denormal", lambda: _LEAST_NORMAL * _HALF == 0.0, _restore_denormals, "torch"),
     Entry(
         "numpy error state",
         lambda: _call("numpy", "geterr"),
         lambda before: _module("numpy").seterr(**before),
+        "numpy",
+    ),
+    Entry(
+        "numpy print options",
+        lambda: _call("numpy", "get_printoptions"),
+        lambda before: _module("numpy").set_printoptions(**before),
         "numpy",
     ),
     _pair("torch", "default_dtype", "get_default_dtype", "set_default_dtype"),
@@ -383,6 +403,18 @@ TABLE: tuple[Entry, ...] = (
         kind="seed",
     ),
     Entry("torch hooks on all modules", _read_hooks, _restore_hooks, "torch"),
+    Entry(
+        "torch hooks on saved tensors",
+        _read_saved_tensors_hooks,
+        _restore_saved_tensors_hooks,
+        "torch",
+    ),
+    Entry(
+        "torch print options",
+        lambda: dict(vars(_module("torch")._tensor_str.PRINT_OPTS)),
+        _restore_print_options,
+        "torch",
+    ),
     _stack("function", "overrides._pop_mode"),
     _stack("dispatch", "utils._python_dispatch._pop_mode"),
     _attribute("torch", "backends.cuda.matmul.allow_tf32"),
@@ -393,8 +425,26 @@ TABLE: tuple[Entry, ...] = (
     _attribute("torch", "backends.cudnn.deterministic"),
     _attribute("torch", "backends.cudnn.enabled"),
     _attribute("torch", "backends.mkldnn.enabled"),
+    _attribute("torch", "backends.mkldnn.deterministic"),
     _attribute("torch", "backends.mkldnn.matmul.fp32_precision"),
     _attribute("torch", "backends.mkldnn.conv.fp32_precision"),
+    _attribute("torch", "backends.opt_einsum.enabled"),
+    _attribute("torch", "backends.opt_einsum.strategy"),
+    _attribute("torch", "backends.quantized.engine"),
+    _pair("torch", "backends.nnpack.enabled", "_C._get_nnpack_enabled", "_C._set_nnpack_enabled"),
+    _pair(
+        "torch",
+        "autograd_multithreading",
+        "_C._is_multithreading_enabled",
+        "_C._set_multithreading_enabled",
+    ),
+    _pair("torch", "view_replay", "_C._is_view_replay_enabled", "_C._set_view_replay_enabled"),
+    _pair(
+        "torch",
+        "sparse_invariants",
+        "_C._check_sparse_tensor_invariants",
+        "_C._set_check_sparse_tensor_invariants",
+    ),
     _attribute("torch", "utils.deterministic.fill_uninitialized_memory"),
     _pair(
         "torch",
