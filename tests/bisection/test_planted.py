@@ -42,7 +42,7 @@ BUGS = (
     Bug("odd_softmax", "torch_geometric/FeaStConv", "wrong", ("softmax",)),
     Bug("grouped_convolution", "torch/conv-tasnet-small", "wrong", ("conv1d",)),
     Bug("broadcast_add", "torch/sasrec", "wrong", ("add",), is_slow=False),
-    Bug("half_norm", "transformers/IJepaModel-float16", "wrong", ("layer_norm",)),
+    Bug("half_norm", "transformers/PatchTSMixerModel-float16", "wrong", ("layer_norm",)),
     Bug("relu_after_add", "torch/resnet-20-cifar", "wrong", ("add", "relu"), 2),
     Bug("linear_gelu_linear", "torch/mlp-mixer-small", "wrong", ("linear", "gelu"), 3),
     Bug("crashing_pool", "torch/vgg-11-small", "crash", ("max_pool2d",), is_slow=False),
