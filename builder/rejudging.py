@@ -172,7 +172,9 @@ def _of_orders(outputs: Sequence[dict[str, Any]], facts: Facts) -> str | None:
     operators = {place: number for place, (number, _) in facts.orders.direct.items()}
     for place, numbers in facts.orders.reached.items():
         for number in sorted(numbers):  # computed keys are hardly ever tied
-            if facts.orders.are_keys_exact[number] and not facts.orders.operators[number].is_first:
+            order = facts.orders.operators[number]
+            is_sorting = not order.is_first and order.kind != "overwrite"
+            if is_sorting and facts.orders.are_keys_exact[number]:
                 operators.setdefault(place, number)
     if not wrong or not operators.keys() >= set(wrong):
         return None

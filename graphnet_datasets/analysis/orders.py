@@ -13,7 +13,7 @@ from ..sample.arguments import ListArg, Ref, iterate_leaves, iterate_refs
 from ..sample.targets import base_name
 from .effects import effect_kinds, memory_classes, written_values
 
-Kind = Literal["sort", "select", "unique", "mode", "pool"]
+Kind = Literal["sort", "select", "unique", "mode", "pool", "overwrite"]
 Result = Literal["positions", "values", "inverse", "counts"]
 
 
@@ -39,12 +39,14 @@ class OpenOrder:
 
     `kind` is "sort" for a permutation along `dim`, "select" for one position in each row, "mode"
     for a most frequent element and its position, "pool" for the position of the maximum of each
-    `window` of the last `num_axes` dimensions, and "unique" for distinct elements, or slices along
-    `dim`, in any order. `results` names the operator's results in order; those in `open_results`
-    have an unspecified order. `keys` is the sorted value, `dim` the dimension (None: flattened),
-    and `keeps_dim` whether the result keeps it. `count` is the number of elements that `topk`
-    returns, the largest if `is_largest`. `is_first` means that the operator guarantees the first of
-    tied elements, `is_cumulative` that each position refers to its own place or an earlier one.
+    `window` of the last `num_axes` dimensions, "unique" for distinct elements, or slices along
+    `dim`, in any order, and "overwrite" for writes to the indices `keys`, of which any may be the
+    last if two indices along `dim` are equal. `results` names the operator's results in order;
+    those in `open_results` have an unspecified order. `keys` is the sorted value, `dim` the
+    dimension (None: flattened), and `keeps_dim` whether the result keeps it. `count` is the number
+    of elements that `topk` returns, the largest if `is_largest`. `is_first` means that the operator
+    guarantees the first of tied elements, `is_cumulative` that each position refers to its own
+    place or an earlier one.
     """
 
     position: int
@@ -114,7 +116,9 @@ def find_orders(sample: Sample) -> Orders | None:
             indirect[place] = reached[leaf.index]
     if not direct and not indirect:
         return None
-    exact = tuple(_are_exact(sample, order.keys) for order in operators)
+    exact = tuple(
+        order.kind == "overwrite" or _are_exact(sample, order.keys) for order in operators
+    )
     return Orders(tuple(operators), exact, direct, indirect)
 
 
@@ -187,6 +191,8 @@ def _flat_outputs(
             number = of_value[leaf.index]
             for result in operators[number].results:
                 yield number, result
+            if operators[number].kind == "overwrite":
+                yield leaf
         else:
             yield from itertools.repeat(leaf, sample.count_results(leaf))
 
@@ -213,13 +219,13 @@ def _open_order(sample: Sample, position: int, op: Op) -> OpenOrder | None:
     if name not in _ORDERS or (not op.args and not op.kwargs):
         return None
     arguments = _Arguments(op)
-    keys = arguments.get(0, "input", "self", "x")
-    if not isinstance(keys, Ref):
-        return None
     columns = _READERS[_ORDERS[name]](sample.framework, op.target, arguments)
     if columns is None:
         return None
     if columns.get("dim", 0) is not None and type(columns.get("dim", 0)) is not int:
+        return None
+    keys = columns.pop("keys", arguments.get(0, "input", "self", "x"))
+    if not isinstance(keys, Ref):
         return None
     defaults = {"dim": None, "keeps_dim": True}
     return OpenOrder(position, op.target, keys=keys.index, **(defaults | columns))
@@ -361,6 +367,27 @@ def _uniqueness(results: list[Result], dim: Any) -> dict[str, Any]:
     }
 
 
+def _overwrite(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
+    name = base_name(target).strip("_")
+    dim = None
+    if name == "scatter":
+        dim, keys, source = (arguments.get(i, n) for i, n in enumerate(("dim", "index", "src"), 1))
+        adds = arguments.get(4, "reduce")
+    elif name == "index_copy":
+        keys, source = arguments.get(2, "index"), arguments.get(3, "source", "tensor")
+        adds = None
+    else:
+        keys = arguments.get(1, "indices", "index")
+        source = arguments.get(2, "values", "source")
+        adds = arguments.get(3, "accumulate")
+    items = keys.items if isinstance(keys, ListArg) else keys if isinstance(keys, tuple) else [keys]
+    indices = [item for item in items if isinstance(item, Ref)]
+    if framework != "torch" or adds or len(indices) != 1 or not isinstance(source, Ref):
+        return None  # a number has no order, and pairs of indices may differ where one is equal
+    no_results = {"results": (), "open_results": frozenset()}
+    return {"kind": "overwrite", "keys": indices[0], "dim": dim, **no_results}
+
+
 def _max_pool(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:
     name = base_name(target)
     num_axes = _num_axes(name)
@@ -447,6 +474,7 @@ _READERS: dict[str, Any] = {
     for reader in (
         *(_argsort, _sort, _topk, _kthvalue, _mode, _median, _cumulative, _arg_extreme, _extreme),
         *(_unique, _unique_dim, _max_pool, _adaptive_max_pool, _fractional_max_pool),
+        _overwrite,
     )
 }
 _ORDERS = OperatorValues("order")

@@ -316,11 +316,12 @@ class Sample:
     def count_results(self, leaf: Arg) -> int:
         """Return the number of flat outputs of a leaf of `outputs`.
 
-        A reference to an operator with several recorded results has one for each.
+        A reference to an operator with several recorded tensors has one for each. An operator
+        without tensors returns a number.
         """
         position = leaf.index - len(self.inputs) if isinstance(leaf, Ref) else -1
         results = self.ops[position].results if position >= 0 else None
-        return 1 if results is None else len(results)
+        return max(1, len(results or ()))
 
     @functools.cached_property
     def last_uses(self) -> tuple[int, ...]:

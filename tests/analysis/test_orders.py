@@ -8,9 +8,10 @@ import pytest
 
 from graphnet_datasets.analysis.orders import find_orders, keys_sample
 from graphnet_datasets.sample import Input, Op, Sample, Value
-from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.sample.arguments import ListArg, Ref, SliceArg
 
 X = Ref(0)
+WHOLE = SliceArg(None, None, None)
 
 
 def sample_of(*ops: Op, outputs: Any = None, framework: str = "torch") -> Sample:
@@ -96,7 +97,7 @@ def test_a_write_carries_the_order_to_the_memory() -> None:
     )
     orders = find_orders(sample_of(*ops, outputs=Ref(2)))
     assert orders is not None
-    assert orders.reached == {0: frozenset({0})}
+    assert orders.reached == {0: frozenset({0, 1})}
 
 
 def test_an_order_without_a_way_to_the_outputs_does_not_count() -> None:
@@ -124,3 +125,38 @@ def test_each_result_of_an_operator_takes_a_place() -> None:
     orders = find_orders(sample_of(*ops, outputs=(Ref(1), Ref(2))))
     assert orders is not None
     assert orders.direct == {2: (0, "positions")}
+
+
+SOURCE = Ref(0)
+
+
+@pytest.mark.parametrize(
+    ("op", "dim"),
+    [
+        (Op("torch.scatter", (X, 1, Ref(1), SOURCE)), 1),
+        (Op("torch.Tensor.scatter_", (X, 0, Ref(1), SOURCE)), 0),
+        (Op("torch.ops.aten.scatter.src", (X, 0, Ref(1), SOURCE)), 0),
+        (Op("torch.Tensor.index_copy_", (X, 0, Ref(1), SOURCE)), None),
+        (Op("torch.index_put", (X, (Ref(1),), SOURCE)), None),
+        (Op("torch.ops.aten.index_put.default", (X, ListArg((None, Ref(1))), SOURCE)), None),
+        (Op("torch.Tensor.put_", (X, Ref(1), SOURCE)), None),
+        (Op("operator.setitem", (X, (WHOLE, Ref(1)), SOURCE)), None),
+        (Op("torch.scatter", (X, 1, Ref(1), 1.0)), "specified"),
+        (Op("torch.scatter", (X, 1, Ref(1), SOURCE), (("reduce", "add"),)), "specified"),
+        (Op("torch.index_put", (X, (Ref(1),), SOURCE, True)), "specified"),
+        (Op("torch.index_put", (X, (Ref(1), Ref(1)), SOURCE)), "specified"),
+        (Op("operator.setitem", (X, 0, SOURCE)), "specified"),
+        (Op("torch.scatter_add", (X, 1, Ref(1), SOURCE)), "specified"),
+    ],
+    ids=str,
+)
+def test_the_last_of_several_writes_is_unspecified(op: Op, dim: Any) -> None:
+    index = Input("input", Value("int64", (4,)))
+    inputs = (Input("input", Value("float32", (4, 8))), index)
+    orders = find_orders(Sample("a/b", "torch", "other", inputs, (op,), Ref(2)))
+    if dim == "specified":
+        assert orders is None
+    else:
+        assert orders is not None
+        assert (orders.operators[0].keys, orders.operators[0].dim) == (1, dim)
+        assert (orders.direct, orders.reached) == ({}, {0: frozenset({0})})

@@ -108,8 +108,10 @@ def test_shapes_of_noise_are_no_noise() -> None:
 def test_each_result_of_an_operator_is_an_output() -> None:
     value = Value("float32", (2, 3))
     sizes = Op("torch.aminmax", (Ref(0),), results=(value, value))
-    graph = sample(sizes, dataclasses.replace(NOISE, results=(value,)), outputs=(Ref(1), Ref(2)))
-    assert random_outputs(graph) == (False, False, True)
+    size = Op("torch.Tensor.size", (Ref(0), 0), results=())
+    noise = dataclasses.replace(NOISE, results=(value,))
+    graph = sample(sizes, size, noise, outputs=(Ref(1), Ref(2), Ref(3)))
+    assert random_outputs(graph) == (False, False, False, True)
 
 
 def test_a_counter_beside_noise_is_not_random() -> None:

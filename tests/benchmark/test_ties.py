@@ -444,3 +444,29 @@ def test_elements_that_change_places_change_the_checksum(size: int, dtype: str) 
             assert runtime.checksum(other) != runtime.checksum(tensor)
     assert runtime.checksum(tensor.clone()) == runtime.checksum(tensor)
     assert runtime.checksum(tensor[:0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("indices", "dtype", "is_open"),
+    [([0, 2, 0], "int64", True), ([0, 2, 1], "int64", False), ([1, 0, 1], "bool", False)],
+    ids=["repeated", "distinct", "mask"],
+)
+def test_any_of_several_writes_may_be_the_last(indices: Any, dtype: str, is_open: bool) -> None:
+    row = Input("input", Value("float32", (3,)))
+    sample = make_sample(
+        "overwrite",
+        Op("torch.index_put", (Ref(0), (Ref(1),), Ref(2))),
+        inputs=(row, Input("input", Value("int64", (3,))), row),
+    )
+    orders = find_orders(sample)
+    assert orders is not None
+    eager, other = ([Output("float32", np.array([x, 0, 2], "f4"))] for x in (1, 3))
+    keys = [Output(dtype, np.array(indices, dtype))]
+    result = settle([(eager, other)], orders, [keys])
+    reason = result.take(compare_calls(result.calls))
+    assert reason == (
+        "Output 0 depends on which of several writes to one element is the last, which "
+        "`torch.index_put` (operator 0) does not specify."
+        if is_open
+        else None
+    )

@@ -57,9 +57,14 @@ class SettledCalls:
         if not wrong or not self.open_outputs.keys() - set(without) >= set(wrong):
             return None
         order = self.open_outputs[wrong[0]]
+        open_order = (
+            "which of several writes to one element is the last"
+            if order.kind == "overwrite"
+            else "the order of tied elements"
+        )
         return (
-            f"Output {wrong[0]} depends on the order of tied elements, which `{order.target}` "
-            f"(operator {order.position}) does not specify."
+            f"Output {wrong[0]} depends on {open_order}, which `{order.target}` (operator "
+            f"{order.position}) does not specify."
         )
 
 
@@ -413,7 +418,7 @@ def _has_ties(orders: Orders, number: int, keys: Output) -> bool:
             order.window, decoded, order.num_axes, rtol=rtol
         )
     array = keys.elements.reshape(-1) if order.dim is None else keys.elements
-    if array.ndim == 0 or array.size == 0:
+    if array.ndim == 0 or array.size == 0 or (order.kind == "overwrite" and keys.dtype == "bool"):
         return False
     if order.kind == "mode" or (order.kind == "unique" and order.dim is not None):
         return array.shape[order.dim or 0] > 1

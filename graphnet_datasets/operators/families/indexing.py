@@ -26,12 +26,12 @@ index: aten Tensor operator checked flops=0 reads_part reads_some any_index box_
 index_add: aten* torch Tensor* checked flops*=1n writes_part_ dispatches*
     torch_index=2.index/table:0.input/axis:1.dim paddle_index=1.index/table:0.x/axis:2.axis paddle*
     paddle_grad paddle_args=t.t.t.i paddle_flops=0 rule@Tensor,torch=sum.index_add canonical=scatter
-index_copy: aten* torch Tensor* checked flops*=0 writes_part_
+index_copy: aten* torch Tensor* checked flops*=0 writes_part_ order*=overwrite
     torch_index=2.index/table:0.input/axis:1.dim canonical=scatter
 index_fill: aten* torch Tensor* checked flops*=0 writes_part_
     torch_index=2.index/table:0.input/axis:1.dim
 index_put: aten* torch* Tensor* checked flops*=0 writes_part_ any_index paddle* paddle_grad
-    paddle_args=t.T.t.b paddle_flops=0 canonical=scatter
+    paddle_args=t.T.t.b paddle_flops=0 order*=overwrite canonical=scatter
 _index_put_impl: any_index
 index_reduce: aten* torch Tensor* flops=1n torch_index=2.index/table:0.input/axis:1.dim
 index_sample: paddle paddle_grad paddle_args=t.t paddle_flops=0 paddle_reads_part canonical=gather
@@ -54,13 +54,13 @@ masked_select: aten torch Tensor checked flops=0 reads_part shape_giving box_col
 max_with_index min_with_index: paddle paddle_grad
 nonzero: aten torch Tensor checked flops=0 shape_giving paddle paddle_args=t paddle_flops=0
 nonzero_static select_scatter slice_scatter: aten torch Tensor checked flops=0
-put: aten* torch Tensor* any_index canonical=scatter
+put: aten* torch Tensor* any_index order*=overwrite canonical=scatter
 put_along_axis: paddle_index=1.indices/table:0.arr/axis:3.axis paddle* paddle_grad
     paddle_args=t.t.t.i.s.b paddle_flops=0 canonical=scatter
 repeat_interleave: aten torch Tensor checked flops=0 literals=constant.1.1.repeats.output_size
     moving shape_giving paddle paddle_grad paddle_args=t.i.i.i paddle_flops=0 canonical=0
 repeat_interleave_with_tensor_index: paddle paddle_grad paddle_flops=0
-scatter: aten* torch Tensor* checked flops*=0 writes_part_
+scatter: aten* torch Tensor* checked flops*=0 writes_part_ order*=overwrite
     torch_index=2.index/table:0.input/axis:1.dim paddle_index=1.index/table:0.x paddle* paddle_grad
     paddle_args=t.t.t.b paddle_flops=0
 scatter_add: aten* torch Tensor* checked flops*=1n writes_part_

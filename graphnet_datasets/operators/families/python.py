@@ -31,5 +31,6 @@ pos: operator kind=pointwise shares
 __radd__: Tensor checked adds
 __rmul__: Tensor checked multiplies
 __rsub__ __sub__: Tensor checked subtracts
-setitem: operator literals=slice.1.1 any_index rule@operator=view.setitem canonical=scatter
+setitem: operator literals=slice.1.1 any_index order=overwrite
+    rule@operator=view.setitem canonical=scatter
 """
