@@ -94,8 +94,6 @@ class _Reader:
 
     def struct(self, depth: int) -> dict[int, object]:
         """Return the integers and structs among the fields of a struct, by their numbers."""
-        if depth > _MAX_DEPTH:
-            raise ValueError("The header of a page is nested too deeply.")
         fields: dict[int, object] = {}
         number = 0
         while head := self._byte():
@@ -104,6 +102,8 @@ class _Reader:
         return fields
 
     def _value(self, kind: int, depth: int) -> object:
+        if depth > _MAX_DEPTH:
+            raise ValueError("The header of a page is nested too deeply.")
         if kind in (1, 2):
             return kind == 1
         if kind == 3:

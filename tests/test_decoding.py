@@ -251,6 +251,7 @@ def define_file(path: Path) -> None:
 
 READERS = {
     "atomic.py": "doctests",
+    "benchmark/problems.py": "source code of a candidate",
     "benchmark/records/environment.py": "files of the kernel",
     "timing/caches.py": "files of the kernel",
     "tensor_comprehensions/codegen/machine.py": "files of the kernel",
@@ -259,7 +260,6 @@ READERS = {
     "isolation/linux.py": "files of the kernel",
     "isolation/pausing.py": "files of the kernel",
     "isolation/client.py": "the log of a worker, whose size is limited",
-    "isolation/pool.py": "the result of a worker, whose size is limited",
     "benchmark/executors/ray_worker.py": "the log of a worker, whose size is limited",
     "compilers/sources.py": "source code of a compiler",
     "compilers/function_source.py": "files that it has written",
@@ -345,6 +345,12 @@ def test_a_predictor_is_as_large_as_its_file(tmp_path: Path) -> None:
         Predictor.load(tmp_path / "bomb.npz", space)
 
 
+@pytest.mark.parametrize("header", [b"\x19" * 100_000, b"\x1c" * 100_000])
+def test_a_deeply_nested_page_header_is_refused(header: bytes) -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        read_chunk_sizes(io.BytesIO(header), 0, len(header))
+
+
 def test_a_card_of_aliases_is_refused() -> None:
     lines = ["---", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
@@ -352,6 +358,9 @@ def test_a_card_of_aliases_is_refused() -> None:
         parse_card("\n".join([*lines, "---", ""]).encode(), "README.md")
     with pytest.raises(SchemaError, match="contains itself"):
         parse_card(b"---\na: &a [*a]\n---\n", "README.md")
+    for nested in (b"[" * 100_000, b"a: " + b"{a: " * 50_000, b"- " * 1000 + b"a"):
+        with pytest.raises(SchemaError, match="is nested deeper than 100 levels"):
+            parse_card(b"---\n" + nested + b"\n---\n", "README.md")
     assert parse_card(b"---\na: &a [1]\nb: *a\n---\n", "README.md") == {"a": [1], "b": [1]}
 
 

@@ -279,15 +279,40 @@ def parse_card(content: bytes, where: str) -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         block = _YAML_BLOCK.match(content.decode("utf-8-sig").replace("\r\n", "\n"))
+        if block is not None:
+            _check_depth(yaml.parse(block[1], loader), where)
         card = None if block is None else yaml.load(block[1], loader)  # noqa: S506 (safe)
         if card is not None and not isinstance(card, dict):
             raise ValueError(f"It must be a mapping, got `{type(card).__name__}`")
+    except SchemaError:
+        raise
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise SchemaError(
             f"The YAML at the top of `{where}` cannot be read: {error}. Correct it."
         ) from error
     check_decoded_size(_expanded_bytes(card, where), where)
     return card or {}
+
+
+def _check_depth(events: Iterable[Any], where: str) -> None:
+    """Check the nesting of YAML; the C loader is recursive, and too deep nesting would crash it.
+
+    Raises:
+        SchemaError: the YAML is nested too deeply.
+    """
+    depth = 0
+    for event in events:
+        kind = type(event).__name__
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        if depth > _MAX_YAML_DEPTH:
+            raise _too_deep(where)
+
+
+def _too_deep(where: str) -> SchemaError:
+    return SchemaError(
+        f"The YAML at the top of `{where}` is nested deeper than {_MAX_YAML_DEPTH} levels, or "
+        "contains itself. Write it without aliases."
+    )
 
 
 def _expanded_bytes(value: Any, where: str) -> int:
@@ -304,10 +329,7 @@ def _expanded_bytes(value: Any, where: str) -> int:
         if not isinstance(value, dict | list):
             return len(value) if isinstance(value, str) else 8
         if sizes.get(id(value)) == 0 or depth > _MAX_YAML_DEPTH:
-            raise SchemaError(
-                f"The YAML at the top of `{where}` is nested deeper than {_MAX_YAML_DEPTH} levels, "
-                "or contains itself. Write it without aliases."
-            )
+            raise _too_deep(where)
         if id(value) not in sizes:
             sizes[id(value)] = 0
             parts = [*value, *value.values()] if isinstance(value, dict) else value
