@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import math
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from graphnet_datasets.isolation import Limits, LocalPool, Work
 from graphnet_datasets.operators import entries
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.targets import base_name
-from graphnet_datasets.schema import SCHEMA_VERSION
+from graphnet_datasets.schema import GRAPHS_SCHEMA, SCHEMA_VERSION
 from graphnet_datasets.schema.tables import PROBLEMS
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.mapping import Item, ResumableMap, digest_of
@@ -236,13 +237,13 @@ def _merge(
     """Add a part to the workloads of its spelling, which one part may have in several tables."""
     values = [item.value for item in sample.inputs]
     key = digest_of([values, [(op.args, op.kwargs) for op in sample.ops], sample.symbols])
-    known = spelling.get(key)
+    workload = spelling.get(key)
     number = row["num_occurrences"] or 1
-    if known is None:
-        known = spelling[key] = Workload(config, row, number, set(), set())
-    known.num_occurrences = max(known.num_occurrences, number)
-    known.parents.add(row["parent_id"] or row["id"])
-    known.splits.update(row["splits"] or ())
+    if workload is None:
+        workload = spelling[key] = Workload(config, row, number, set(), set())
+    workload.num_occurrences = max(workload.num_occurrences, number)
+    workload.parents.add(row["parent_id"] or row["id"])
+    workload.splits.update(row["splits"] or ())
 
 
 def _rank(workload: Workload) -> tuple[int, str, str]:
@@ -275,8 +276,6 @@ def _measure(
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of the `graphs` table of a part."""
-    from graphnet_datasets.schema import GRAPHS_SCHEMA
-
     return {name: row[name] for name in GRAPHS_SCHEMA.names if name in row}
 
 
@@ -343,15 +342,13 @@ def _category(sample: Sample) -> str:
     for tag in _CATEGORIES:
         if tag in tags:
             return tag
-    known = (entries().get(base_name(op.target)) for op in sample.ops)
-    families = {entry.family for entry in known if entry is not None}
+    used = (entries().get(base_name(op.target)) for op in sample.ops)
+    families = {entry.family for entry in used if entry is not None}
     return next((family for family in _FAMILIES if family in families), "pointwise")
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], dataset: Path) -> None:
     """Replace the folder of problems of a dataset."""
-    import shutil
-
     target = dataset / PROBLEMS.name
     staged = target.with_name(f".{target.name}.new")
     with new_directory(staged) as place:

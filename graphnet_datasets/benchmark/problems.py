@@ -277,10 +277,10 @@ class Verdict:
 
 
 def on_graphs(problem: Problem, *, source: str | os.PathLike[str] = "graphnet") -> Problem:
-    """Return the whole graphs in which the workloads of a problem occur, as workloads.
+    """Return a problem with whole graphs as workloads: those that contain the parts.
 
-    An FX pass that is judged on them is worth what it changes in real models. The graphs are those
-    of which the parts were first cut (`parents`). Their tolerance is t = -3, and their bound counts
+    The speedup of an FX pass on them is that of real models. The graphs are those of which the
+    parts were first cut (`parents`). Their tolerance is t = -3, and their bound counts
     operations only.
 
     Raises:
@@ -361,8 +361,8 @@ def judge(
     Args:
         problem: a problem, or its id in `dataset`.
         source: the text of a solution, the path of a file (a `Path`), a function or a class.
-        language: the language of a text: `python`, `cpp`, `cuda` or `tc`. By default it is
-            determined from the text.
+        language: `python`, `cpp`, `cuda` or `tc`, if `source` is text. By default, it follows from
+            the source.
         device: `cpu`, `cuda` or `cuda:N`.
         dataset: the dataset of the problem.
         settings: how to run the workloads; `changes` are settings by name, as in `run`.
@@ -529,5 +529,5 @@ def _read_parts(
 def _peaks(device: str, threads: int) -> PeakRates:
     """Return the peak rates of the device, which most calls read from the cache."""
     environment = environment_id(describe_environment(device))
-    known = load_peak_rates(device, environment, threads)
-    return known or peak_rates(device, num_threads=threads)
+    cached = load_peak_rates(device, environment, threads)
+    return cached or peak_rates(device, num_threads=threads)

@@ -73,7 +73,7 @@ def read_solution(path: Path) -> tuple[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise CandidateError(
-            f"The candidate `{path}` cannot be read: {reason}. Pass a text file."
+            f"The candidate `{path}` cannot be read: {reason}. Pass the path of a source file."
         ) from error
 
 

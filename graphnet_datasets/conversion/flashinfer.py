@@ -160,10 +160,10 @@ def _results(sample: Sample) -> list[Any]:
     values = []
     for leaf in iterate_leaves(sample.outputs):
         place = leaf.index - len(sample.inputs) if isinstance(leaf, Ref) else -1
-        known = sample.ops[place].results if place >= 0 else None
-        if not known or len(known) != 1 or known[0].shape is None or known[0].dtype not in DTYPES:
+        types = sample.ops[place].results if place >= 0 else None
+        if not types or len(types) != 1 or types[0].shape is None or types[0].dtype not in DTYPES:
             raise SampleError("An output has an unknown size or a dtype without a name.")
-        values.append(known[0])
+        values.append(types[0])
     return values
 
 

@@ -183,11 +183,11 @@ def no_config(
 ) -> DatasetNotFoundError:
     """Return the error for an unknown config, which lists the existing configs."""
     names = list(names)
-    known = CONFIGS.get(config or "")
-    if known is not None and known.command:
+    registered = CONFIGS.get(config or "")
+    if registered is not None and registered.command:
         return DatasetNotFoundError(
-            f"`{place}` has no `{config}` ({known.description}). Create them with "
-            f"`{known.command}`."
+            f"`{place}` has no `{config}` ({registered.description}). Create them with "
+            f"`{registered.command}`."
         )
     is_path = config is not None and Path(config).exists()
     hint = f" To read this file or folder, use `--dataset ./{config}`." if is_path else ""
