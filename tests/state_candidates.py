@@ -118,7 +118,7 @@ CHANGES: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "saved_tensors": (
         "torch hooks on saved tensors",
-        lambda: torch.autograd.graph.saved_tensors_hooks(_ignore, _ignore).__enter__(),
+        lambda: torch.autograd.graph.saved_tensors_hooks(_ignore, torch.detach).__enter__(),
     ),
     "print_options": ("torch print options", lambda: torch.set_printoptions(precision=2)),
     "numpy_print_options": ("numpy print options", lambda: np.set_printoptions(precision=2)),

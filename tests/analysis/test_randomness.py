@@ -12,6 +12,7 @@ from graphnet_datasets.sample.arguments import Arg, DictArg, ListArg, Ref
 
 TENSOR = Input("input", Value("float32", (2, 3)))
 F = "torch.nn.functional."
+SDPA = "torch.ops.aten._scaled_dot_product"
 RELU = Op("torch.relu", (Ref(0),))
 NOISE = Op("torch.rand_like", (Ref(0),))
 ATTENTION = Op(
@@ -45,6 +46,15 @@ def sample(*ops: Op, outputs: Arg = None, framework: str = "torch") -> Sample:
         (Op("torch.Tensor.exponential_", (Ref(0),)), True),
         (Op(f"{F}scaled_dot_product_attention", (Ref(0),) * 3, (("dropout_p", 0.1),)), True),
         (Op(f"{F}scaled_dot_product_attention", (Ref(0),) * 3, (("dropout_p", 0.0),)), False),
+        (Op(f"{SDPA}_flash_attention.default", ((Ref(0),) * 3 + (0.1, True))), True),
+        (Op(f"{SDPA}_flash_attention.default", ((Ref(0),) * 3 + (0.0, True))), False),
+        (Op(f"{SDPA}_efficient_attention.default", ((Ref(0),) * 3 + (None, True, 0.1))), True),
+        (Op(f"{SDPA}_efficient_attention.default", ((Ref(0),) * 3 + (None, True))), False),
+        (Op(f"{SDPA}_cudnn_attention.default", ((Ref(0),) * 3 + (None, False, 0.1))), True),
+        (Op(f"{SDPA}_attention_math.default", ((Ref(0),) * 3 + (None, 0.1))), True),
+        (Op("torch.rrelu", (Ref(0), 0.1, 0.3, True)), True),
+        (Op("torch.rrelu", (Ref(0), 0.1, 0.3)), False),
+        (Op("torch.ops.aten.rrelu_with_noise.default", (Ref(0), Ref(0), 0.1, 0.3, True)), True),
         (Op("torch.lstm", (Ref(0), Ref(0), Ref(0), True, 2, 0.1, True, False, True)), True),
         (Op("torch.lstm", (Ref(0), Ref(0), Ref(0), True, 2, 0.0, True, False, True)), False),
         (Op("torch.lstm", (Ref(0), Ref(0), Ref(0), True, 2, 0.1, False, False, True)), False),

@@ -39,7 +39,7 @@ random: aten* Tensor_ random* checked flops*=0 only_writes_ paddle* paddle_rando
 randperm: aten torch random checked factory flops=0 literals=create.0.0.n paddle paddle_random
     paddle_args=it.d.p
 rrelu: aten* torch* functional functional_is_torch_ random* inplace_flag=4 paddle paddle_grad
-    paddle_random training_flag@functional=3
+    paddle_random training_flag@functional,torch=3
 rrelu_with_noise: aten* C_nn* random* writes flops=pointwise
 rrelu_with_noise_functional: aten random
 _sample_dirichlet _standard_gamma: aten torch random

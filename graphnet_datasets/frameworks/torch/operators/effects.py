@@ -57,10 +57,13 @@ def draws_random_numbers(op: Op) -> bool:
         position = int(_TRAINING_FLAG[operator.name])
         return _argument(op, "training", position, default) is not False
     if "scaled_dot_product" in operator.name:
-        return _argument(op, "dropout_p", 4, 0.0) != 0
+        position = next((place for kind, place in _ATTENTION_DROPOUT if kind in operator.name), 4)
+        return _argument(op, "dropout_p", position, 0.0) != 0
     return True
 
 
+_ATTENTION_DROPOUT = (("flash_attention", 3), ("efficient_attention", 5), ("cudnn_attention", 5))
+"""The position of the dropout rate in kernels of `scaled_dot_product_attention`."""
 _DROP_RATE = OperatorValues("drop_rate")
 _RECURRENT = frozenset({"gru", "lstm", "rnn_relu", "rnn_tanh"})
 
