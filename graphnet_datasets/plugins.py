@@ -44,7 +44,7 @@ def load_all(group: str) -> Iterator[Any]:
 
 
 class Registry(MutableMapping[str, _Value]):
-    """A mapping that adds what plugins register when a name is missing or names are listed.
+    """A mapping that adds the entries of plugins when a name is missing or names are listed.
 
     Names of the library itself are found without importing a plugin, and cannot be replaced by one.
     `find_more()` returns the entries of plugins.
