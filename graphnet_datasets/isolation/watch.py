@@ -278,8 +278,8 @@ class Watch:
             return {"type": "", "message": "The worker process and its server were lost."}
         if exit_code < 0:
             number = -exit_code  # most real-time signals have no name
-            known = number in set(signal.Signals)
-            name = signal.Signals(number).name if known else f"signal {number}"
+            is_named = number in set(signal.Signals)
+            name = signal.Signals(number).name if is_named else f"signal {number}"
             return {"type": name, "message": f"The worker process was ended by {name}."}
         return {
             "type": "SystemExit",
