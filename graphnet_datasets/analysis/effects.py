@@ -104,7 +104,8 @@ def memory_classes(sample: Sample) -> list[int]:
 def effect_kinds(sample: Sample) -> tuple[str, ...]:
     """Return the letters of `classify` for each operator of a sample.
 
-    A custom operator writes as its schema declares and is assumed to have no other effect.
+    A custom operator writes as its schema declares and is assumed to have no other effect. An
+    operator with bodies is random if a body is, and writes if a body writes to its inputs.
 
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Value
@@ -117,12 +118,28 @@ def effect_kinds(sample: Sample) -> tuple[str, ...]:
     """
     customs = sample.custom_operators_by_target
     classify_once = functools.cache(lambda op: classify(sample.framework, op))
-    return tuple(
+    kinds = [
         "w" * ("!" in custom.schema)
         if (custom := customs.get(op.target)) is not None
         else classify_once(op)
         for op in sample.ops
+    ]
+    for position, bodies in sample.bodies.items():
+        letters = "".join(map(_body_kind, bodies))
+        kinds[position] = "w" * ("w" in letters) + "r" * ("r" in letters)
+    return tuple(kinds)
+
+
+def _body_kind(body: Sample) -> str:
+    """Return the letters w and r that apply to a call of a body."""
+    kinds = effect_kinds(body)
+    memory = _find_memory(body, kinds)
+    outer = set(memory[: len(body.inputs)])
+    writes = any(
+        "w" in kind and outer.intersection(memory[ref] for ref in written_values(op))
+        for op, kind in zip(body.ops, kinds, strict=True)
     )
+    return "w" * writes + "r" * any("r" in kind for kind in kinds)
 
 
 def classify(framework: str, op: Op) -> str:
@@ -174,6 +191,8 @@ def _find_memory(sample: Sample, kinds: tuple[str, ...]) -> list[int]:
         name = base_name(op.target)
         if "w" in kinds[position]:
             shared = [] if _is_norm(name) else written_values(op)
+        elif position in sample.bodies:  # a body may return its inputs
+            shared = list(iterate_refs((op.args, op.kwargs)))
         elif name in _SHARING:
             shared = list(iterate_refs((op.args, op.kwargs)))
             if name not in _SHARING_ALL:

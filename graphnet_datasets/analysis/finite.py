@@ -58,7 +58,7 @@ def written_by(sample: Sample) -> set[str]:
     {'NaN'}
     """
     kinds: set[str] = set()
-    for op in sample.ops:
+    for op in sample.iterate_ops():
         for value in _literals((op.args, op.kwargs)):
             if isinstance(value, float) and not math.isfinite(value):
                 kinds.add(NAN if math.isnan(value) else INFINITE)

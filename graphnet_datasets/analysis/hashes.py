@@ -17,7 +17,7 @@ from ..collector import collecting_seldom
 from ..errors import SampleError, raises_only
 from ..frameworks import print_source
 from ..sample import Input, Sample
-from ..sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
+from ..sample.arguments import DictArg, Graph, ListArg, Named, Ref, SliceArg
 from ..sample.symbols import evaluate
 from ..sample.targets import is_assertion
 from .effects import NO_COMPUTATION, Effects, find_effects
@@ -112,15 +112,20 @@ def all_hashes(sample: Sample) -> dict[str, str]:
 def _family(sample: Sample, effects: Effects) -> str:
     ops = sample.ops
     order = order_operators(sample, effects)
-    names = [ops[index].target for index in order if ops[index].target not in NO_COMPUTATION]
+    names = [
+        " ".join([ops[index].target, *map(family, sample.bodies.get(index, ()))])
+        for index in order
+        if ops[index].target not in NO_COMPUTATION
+    ]
     return _digest("\n".join(collapse_repeats(names)).encode()).hex()
 
 
 class _Colours:
-    """Colours of one sample's values."""
+    """Colours of the values of a sample, or of a body, whose inputs differ by their position."""
 
-    def __init__(self, sample: Sample) -> None:
+    def __init__(self, sample: Sample, *, is_body: bool = False) -> None:
         self.sample = sample
+        self.is_body = is_body
         self.num_inputs = len(sample.inputs)
         self.effects = effects = find_effects(sample)
         self.counted = [
@@ -144,11 +149,16 @@ class _Colours:
         target = op.target
         if custom := self.sample.custom_operators_by_target.get(target):
             target = f"{custom.name} {custom.schema} {custom.source_hash}"
+        for body in self.sample.bodies.get(position, ()):
+            target += " " + _Colours(body, is_body=True).hash(has_shapes=False)
         self.labels[position] = _digest(f"{target} {text} {len(seen)}".encode())
         self.operands[position] = operands + seen
 
     def hash(self, has_shapes: bool) -> str:
-        leaves = [self._leaf(item, has_shapes) for item in self.sample.inputs]
+        if self.is_body:
+            leaves = [_digest(b"argument %d" % place) for place in range(self.num_inputs)]
+        else:
+            leaves = [self._leaf(item, has_shapes) for item in self.sample.inputs]
         forward = self._forward(leaves)
         backward = self._backward(forward)
         mixed = [_digest(leaf + backward[index]) for index, leaf in enumerate(leaves)]
@@ -210,7 +220,8 @@ def _digest(data: bytes) -> bytes:
 def _encode(arg: Any, *, has_message: bool = False) -> tuple[str, list[int]]:
     """Encode an argument as an unambiguous string, and list its references.
 
-    The string contains `R` for each reference and, with `has_message`, `M` for each string.
+    The string contains `R` for each reference, `G` for each body and, with `has_message`, `M` for
+    each string.
     """
     parts: list[str] = []
     refs: list[int] = []
@@ -238,6 +249,8 @@ def _encode(arg: Any, *, has_message: bool = False) -> tuple[str, list[int]]:
             write_all("{}", arg.items)
         elif kind is SliceArg:
             write_all("<>", (arg.start, arg.stop, arg.step))
+        elif kind is Graph:
+            parts.append("G")
         else:
             parts.append(f"{kind.__name__[0]}{arg!r};")
 

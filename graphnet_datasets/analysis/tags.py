@@ -58,7 +58,7 @@ def op_tags(sample: Sample) -> list[str]:
     ['in_place']
     """
     names = [base_name(op.target) for op in sample.ops]
-    different = set(names)
+    different = {base_name(op.target) for op in sample.iterate_ops()}
     tags = {
         tag
         for tag, pattern in _PATTERNS.items()
@@ -66,7 +66,7 @@ def op_tags(sample: Sample) -> list[str]:
     }
     if any(name in _MATMULS for name in different):
         tags.add("matmul")
-    effects = "".join(classify(sample.framework, op) for op in set(sample.ops))
+    effects = "".join(classify(sample.framework, op) for op in set(sample.iterate_ops()))
     tags |= {tag for letter, tag in _EFFECTS.items() if letter in effects}
     if sample.is_dynamic:
         tags.add("dynamic")
@@ -85,13 +85,15 @@ _EFFECTS = {"w": "in_place", "r": "random", "s": "state"}
 def op_histogram(sample: Sample) -> list[dict[str, str | int]]:
     """Return the number of calls of each operator, by decreasing count, then by name.
 
+    Operators of bodies count once each, however often the body runs.
+
     >>> from graphnet_datasets.sample.arguments import Ref
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> op_histogram(Sample("example/relu", "torch", "other",
     ...     (Input("input", Value("float32", (2,))),), (Op("torch.relu", (Ref(0),)),), Ref(1)))
     [{'target': 'torch.relu', 'count': 1}]
     """
-    counts = collections.Counter(op.target for op in sample.ops)
+    counts = collections.Counter(op.target for op in sample.iterate_ops())
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return [{"target": target, "count": count} for target, count in ordered]
 

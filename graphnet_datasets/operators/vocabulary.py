@@ -7,6 +7,7 @@ from collections.abc import Mapping
 NAMESPACES: Mapping[str, str] = {
     "aten": "torch.ops.aten.",
     "prims": "torch.ops.prims.",
+    "higher_order": "torch.ops.higher_order.",
     "torch": "torch.",
     "functional": "torch.nn.functional.",
     "C_nn": "torch._C._nn.",

@@ -10,11 +10,16 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from types import EllipsisType
-from typing import Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+if TYPE_CHECKING:
+    from .sample import Op
 
 NAMED_KINDS = ("dtype", "device", "layout", "memory_format", "place")
 MAX_NESTING = 32
 MAX_TEXT_LENGTH = 10_000
+MAX_BODY_DEPTH = 8
+"""Maximum nesting of bodies, such as a loop in a branch."""
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 _NAMED = re.compile(r"[A-Za-z0-9_:.]{1,64}\Z")
@@ -58,9 +63,25 @@ class Named:
     name: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Graph:
+    """A body: a graph that an operator such as `cond` or `while_loop` calls.
+
+    Values 0 to `num_inputs - 1` are the operands that the operator passes, followed by one value
+    per operator, as in a sample. A body cannot refer to values of the graph around it. Its
+    operators have no recorded results. A body is a positional argument, never part of another one.
+    """
+
+    num_inputs: int
+    ops: tuple[Op, ...]
+    outputs: Arg
+
+
 Literal: TypeAlias = bool | int | float | complex | str | EllipsisType | None
 # A Union of classes, because string annotations could not be resolved in other modules.
-Arg: TypeAlias = Union[Literal, Ref, ListArg, DictArg, SliceArg, Named, tuple["Arg", ...]]  # noqa: UP007
+Arg: TypeAlias = Union[  # noqa: UP007
+    Literal, Ref, ListArg, DictArg, SliceArg, Named, Graph, tuple["Arg", ...]
+]
 """An argument of an operator, or the structure of a sample's outputs."""
 
 

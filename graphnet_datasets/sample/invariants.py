@@ -7,7 +7,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SampleError
-from .arguments import INT64_MAX, INT64_MIN, MAX_TEXT_LENGTH, Ref, find_problem
+from .arguments import (
+    INT64_MAX,
+    INT64_MIN,
+    MAX_BODY_DEPTH,
+    MAX_TEXT_LENGTH,
+    Graph,
+    Ref,
+    find_problem,
+)
 from .symbols import free_symbols, is_symbol_name
 from .vocabulary import (
     CALIBRATIONS,
@@ -61,6 +69,7 @@ class _Checker:
         # Identities are safe while the sample lives; later operators may use more values.
         self._checked_values: set[int] = set()
         self._checked_args: set[int] = set()
+        self._num_body_values = 0
 
     def check(self) -> None:
         sample = self.sample
@@ -86,7 +95,7 @@ class _Checker:
             if not self._is_plain(argument):
                 self._check_input(index, argument)
         for index, op in enumerate(sample.ops):
-            self._check_op(index, op, num_inputs + index)
+            self._check_op(index, op, num_inputs + index, "", 0)
         self._check_arg(sample.outputs, "the output structure", num_inputs + len(sample.ops))
 
     def _check_symbols(self) -> None:
@@ -191,13 +200,14 @@ class _Checker:
                     where, f"is a scalar of dtype {argument.value.dtype}", SCALAR_DTYPES
                 )
 
-    def _check_op(self, index: int, op: Op, own_value: int) -> None:
+    def _check_op(self, index: int, op: Op, own_value: int, outer: str, depth: int) -> None:
+        """Check an operator, which is inside of `depth` bodies of the operators `outer`."""
         if op.target not in self._checked_targets:
             if not _TARGET.match(op.target) or len(op.target) > 200:
-                raise self._error(f"op {index}", f"has the target {op.target[:80]!r}", ())
+                raise self._error(f"{outer}op {index}", f"has the target {op.target[:80]!r}", ())
             self._checked_targets.add(op.target)
         if type(op.module) is not str or len(op.module) > MAX_TEXT_LENGTH:
-            self._check_text(op.module, self._where(index))
+            self._check_text(op.module, _where(outer, index, op))
         for arg in op.args:
             # A fast path for references and plain literals, which are nearly all arguments.
             if type(arg) is Ref:
@@ -209,10 +219,13 @@ class _Checker:
                 or id(arg) in self._checked_args
             ):
                 continue
-            self._check_arg(arg, self._where(index), own_value)
+            if type(arg) is Graph:
+                self._check_body(arg, _where(outer, index, op), depth + 1)
+                continue
+            self._check_arg(arg, _where(outer, index, op), own_value)
             self._checked_args.add(id(arg))
         if op.kwargs:
-            where = self._where(index)
+            where = _where(outer, index, op)
             for keyword, arg in op.kwargs:
                 if not _KEYWORD.match(keyword):
                     raise self._error(where, f"has the keyword {keyword[:80]!r}", ())
@@ -221,11 +234,28 @@ class _Checker:
                 raise self._error(where, "has a repeated keyword", ())
         for value in op.results or ():
             if id(value) not in self._checked_values:
-                self._check_value(value, self._where(index))
+                self._check_value(value, _where(outer, index, op))
                 self._checked_values.add(id(value))
 
-    def _where(self, index: int) -> str:
-        return f"op {index} (`{self.sample.ops[index].target}`)"
+    def _check_body(self, body: Graph, where: str, depth: int) -> None:
+        """Check a body inside of `depth - 1` other bodies."""
+        if depth > MAX_BODY_DEPTH:
+            raise self._error(where, f"nests bodies deeper than {MAX_BODY_DEPTH} levels", ())
+        if type(body.num_inputs) is not int or body.num_inputs < 0:
+            raise self._error(where, "has a body with an invalid number of inputs", ())
+        self._num_body_values += body.num_inputs + len(body.ops)
+        if self._num_body_values > MAX_VALUES:
+            raise self._error("", f"has more than {MAX_VALUES} values in bodies", ())
+        # Values of a body have their own numbers, so the checks of other arguments do not apply.
+        outer_args, self._checked_args = self._checked_args, set()
+        for index, op in enumerate(body.ops):
+            if op.results is not None:
+                raise self._error(where, "has a body whose operators have recorded results", ())
+            self._check_op(index, op, body.num_inputs + index, f"{where}, ", depth)
+        self._check_arg(
+            body.outputs, f"{where}, the outputs of a body", body.num_inputs + len(body.ops)
+        )
+        self._checked_args = outer_args
 
     def _check_value(self, value: Value, where: str) -> None:
         if value.dtype is not None and value.dtype not in ITEM_SIZE_BYTES:
@@ -263,3 +293,7 @@ class _Checker:
             f"In sample `{self.sample.id}`, {where}" if where else f"Sample `{self.sample.id}`"
         )
         return SampleError(f"{subject} {problem}{tail}.")
+
+
+def _where(outer: str, index: int, op: Op) -> str:
+    return f"{outer}op {index} (`{op.target}`)"

@@ -15,11 +15,11 @@ import functools
 import hashlib
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..terminal import printable
-from .arguments import Arg, Ref, iterate_refs
+from .arguments import Arg, Graph, Ref, iterate_refs
 from .invariants import check_sample
 from .symbols import Dim, evaluate, free_symbols
 from .vocabulary import ITEM_SIZE_BYTES, Calibration, Framework, Kind, Origin, Relation, Role, Task
@@ -191,6 +191,23 @@ def _refs_of(op: Op) -> tuple[int, ...]:
 
 
 _PLAIN = frozenset((int, float, bool, type(None)))
+_BODY_INPUT = Input("input", Value("float32", ()))
+
+
+def _body_sample(sample: Sample, body: Graph) -> Sample:
+    return Sample(
+        # The id of a sample may be as long as an id may be.
+        f"{sample.id[:400].rstrip('/')}/body",
+        sample.framework,
+        sample.task,
+        (_BODY_INPUT,) * body.num_inputs,
+        body.ops,
+        body.outputs,
+        sample.symbols,
+        custom_operators=sample.custom_operators,
+    )
+
+
 _MAX_INPUTS_SHOWN = 4
 _MAX_TENSOR_LENGTH = 80
 
@@ -307,6 +324,30 @@ class Sample:
             for operator in self.custom_operators
             for overload in ("", ".default")
         }
+
+    @functools.cached_property
+    def bodies(self) -> Mapping[int, tuple[Sample, ...]]:
+        """The bodies of operators such as `cond`, by the operator's position, as samples.
+
+        Their inputs have no shapes of their own: each is a placeholder of dtype float32. Operators
+        of bodies do not count in `num_ops`.
+        """
+        return {
+            position: tuple([_body_sample(self, arg) for arg in op.args if type(arg) is Graph])
+            for position, op in enumerate(self.ops)
+            if Graph in map(type, op.args)
+        }
+
+    def iterate_bodies(self) -> Iterator[Sample]:
+        """Yield the bodies of all operators in order, without bodies inside of bodies."""
+        for bodies in self.bodies.values():
+            yield from bodies
+
+    def iterate_ops(self) -> Iterator[Op]:
+        """Yield the operators of the graph and of all bodies."""
+        yield from self.ops
+        for body in self.iterate_bodies():
+            yield from body.iterate_ops()
 
     @functools.cached_property
     def op_refs(self) -> tuple[tuple[int, ...], ...]:

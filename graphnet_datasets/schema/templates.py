@@ -13,6 +13,10 @@ no space on disk and are parsed once.
 | complex, slice | `{"complex": [real, imaginary]}`, `{"slice": [start, stop, step]}` |
 | dictionary, `...` | `{"dict": {"key": …}}`, `{"ellipsis": true}` |
 | named constants | `{"dtype": "float32"}`, `{"device": "cpu"}` |
+| body of `cond`, `while_loop`, `scan` | `{"graph": [inputs, [operator, …], [operands, output]]}` |
+
+A body numbers its own values, so its operands are separate: an operator of a body is
+`[target, operands, arguments, keywords, module]`.
 """
 
 from __future__ import annotations
@@ -24,7 +28,19 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..errors import SchemaError
-from ..sample.arguments import MAX_NESTING, NAMED_KINDS, Arg, DictArg, ListArg, Named, Ref, SliceArg
+from ..sample import Op
+from ..sample.arguments import (
+    MAX_BODY_DEPTH,
+    MAX_NESTING,
+    NAMED_KINDS,
+    Arg,
+    DictArg,
+    Graph,
+    ListArg,
+    Named,
+    Ref,
+    SliceArg,
+)
 
 MAX_CACHED_LENGTH = 200
 """Limit in characters; longer templates (tables of literals) rarely repeat and are not cached."""
@@ -143,10 +159,72 @@ def _encode(arg: Any, operands: list[int]) -> Any:
         return {"complex": [_encode(part, operands) for part in (arg.real, arg.imag)]}
     if arg is Ellipsis:
         return {"ellipsis": True}
+    if kind is Graph:
+        return {"graph": _encode_body(arg)}
     raise SchemaError(
         f"An argument of type `{kind.__name__}` cannot be stored in a row. Use the types of "
         "`sample.arguments`."
     )
+
+
+def _encode_body(body: Graph) -> list[Any]:
+    ops = []
+    for op in body.ops:
+        operands: list[int] = []
+        args = [_encode(arg, operands) for arg in op.args]
+        kwargs = {name: _encode(arg, operands) for name, arg in op.kwargs}
+        ops.append([op.target, operands, args, kwargs, op.module])
+    operands = []
+    output = _encode(body.outputs, operands)
+    return [body.num_inputs, ops, [operands, output]]
+
+
+def _decode_body(tree: Any, level: int) -> Graph:
+    """Return a body from its JSON, which is inside of `level` other bodies."""
+    if level >= MAX_BODY_DEPTH:
+        raise SchemaError(
+            f"An argument template nests bodies deeper than {MAX_BODY_DEPTH} levels. Write the row "
+            "again."
+        )
+    try:
+        num_inputs, rows, (operands, output) = tree
+        _check_types((num_inputs, int), (rows, list))
+        return Graph(
+            num_inputs,
+            tuple([_decode_body_op(*row, level) for row in rows]),
+            _fill_body([output], operands, level)[0],
+        )
+    except SchemaError:
+        raise
+    except (TypeError, ValueError, StopIteration) as error:
+        raise SchemaError(
+            "An argument template contains a body that is not `[inputs, operators, [operands, "
+            "output]]`. Write the row again."
+        ) from error
+
+
+def _decode_body_op(
+    target: Any, operands: Any, args: Any, kwargs: Any, module: Any, level: int
+) -> Op:
+    _check_types((target, str), (args, list), (kwargs, dict), (module, str))
+    filled = _fill_body([*args, *kwargs.values()], operands, level)
+    keywords = zip(kwargs, filled[len(args) :], strict=True)
+    return Op(target, tuple(filled[: len(args)]), tuple(keywords), None, module)
+
+
+def _fill_body(trees: list[Any], operands: Any, level: int) -> list[Any]:
+    _check_types((operands, list), *((index, int) for index in operands))
+    rest = iter(operands)
+    filled = [_fill(_decode(tree, 0, level + 1), rest) for tree in trees]
+    if next(rest, None) is not None:
+        raise ValueError("more operands than holes")
+    return filled
+
+
+def _check_types(*pairs: tuple[Any, type]) -> None:
+    for value, kind in pairs:
+        if type(value) is not kind:
+            raise TypeError(f"`{type(value).__name__}` instead of `{kind.__name__}`")
 
 
 def _parse(text: str, kind: type) -> Template:
@@ -181,7 +259,7 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f'`{name}` is written as {{"float": "{name.lower()}"}}')
 
 
-def _decode(tree: Any, depth: int) -> Any:
+def _decode(tree: Any, depth: int, level: int = 0) -> Any:
     kind = type(tree)
     if kind is not list and kind is not dict:
         return tree
@@ -213,6 +291,8 @@ def _decode(tree: Any, depth: int) -> Any:
                 return complex(real, imaginary)
         if tag == "ellipsis" and body is True:
             return ...
+        if tag == "graph" and depth == 0:
+            return _decode_body(body, level)
     raise SchemaError(
         f"An argument template contains `{json.dumps(tree)[:80]}`, which is not a "
         "template. Write the row again."

@@ -8,6 +8,7 @@ from ..errors import GradientError, SampleError, raises_only
 from ..frameworks import differentiate
 from ..frameworks.gradients import Of, Partition
 from ..sample import Sample
+from .bodies import check_no_bodies
 
 Kind: TypeAlias = Literal["joint", "forward", "backward"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -59,6 +60,7 @@ def backward(
     >>> step.id, step.kind, [op.target.split(".")[-2] for op in step.ops]
     ('example/square/joint', 'joint', ['mul', 'mul', 'mul', 'add'])
     """
+    check_no_bodies(sample)
     if kind not in KINDS:
         raise SampleError(f"There is no gradient graph {kind!r}. Choose one of {', '.join(KINDS)}.")
     gradients = differentiate(

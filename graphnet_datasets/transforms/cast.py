@@ -18,6 +18,7 @@ from ..operators import OperatorNames
 from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.arguments import DictArg, ListArg, Named, Ref, iterate_refs, map_refs
 from ..sample.targets import base_name
+from .bodies import check_no_bodies
 from .operator_kinds import kind_of
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -79,6 +80,7 @@ def cast(
     >>> half.id, half.inputs[0].value.dtype, half.ops[0].args[1], half.ops[1].target
     ('example/masked/float16', 'float16', -65504.0, 'torch.Tensor.half')
     """
+    check_no_bodies(sample)
     if dtype not in DTYPES:
         raise SampleError(f"Graphs cannot be cast to {dtype!r}. Choose one of {', '.join(DTYPES)}.")
     result = _Casting(sample, dtype).run()
@@ -118,6 +120,7 @@ def autocast(
     >>> [op.target.rpartition(".")[2] for op in autocast(product).ops]
     ['_enter_autocast', 'matmul', '_exit_autocast']
     """
+    check_no_bodies(sample)
     if sample.framework != "torch":
         raise SampleError(
             f"`{sample.id}` is a graph of {sample.framework}, which has no autocast. Choose "

@@ -79,6 +79,7 @@ class _Counter(TorchDispatchMode, Observer):
         self.flops = 0
         self.bytes_moved = 0
         self.unknown: set[int] = set()
+        self.input_bytes = 0
         self.storages = StorageWatch()
         self._position = -1
         self._before = (0, 0, 0)
@@ -86,6 +87,7 @@ class _Counter(TorchDispatchMode, Observer):
 
     def start(self, input_bytes: int, inputs: Sequence[Any]) -> None:
         """Record the inputs, which stay in memory for the whole walk."""
+        self.input_bytes = input_bytes
         self.storages.begin(input_bytes, tensors_in(list(inputs)))
 
     def begin(self, position: int) -> None:
@@ -107,6 +109,22 @@ class _Counter(TorchDispatchMode, Observer):
             self.storages.call_peak_bytes - live_bytes,
             self._position in self.unknown,
         )
+
+    def fork(self) -> _Counter:
+        """Return a counter for the walk over a body."""
+        return _Counter()
+
+    def join(self, bodies: Sequence[Any], repeats: int | None) -> tuple[int, int, int, bool]:
+        """Return the costs of the more expensive body, or of all bodies `repeats` times."""
+        costs = [
+            (body.flops, body.bytes_moved, body.storages.peak_bytes - body.input_bytes)
+            for body in bodies
+        ]
+        is_unknown = any(body.unknown for body in bodies)
+        if repeats is None:
+            return (*max(costs), is_unknown)
+        flops, bytes_moved, peaks = zip(*costs, strict=True)
+        return repeats * sum(flops), repeats * sum(bytes_moved), max(peaks), is_unknown
 
     def extrapolate(self, *noted: Any) -> tuple[int, int, int, bool]:
         """Return the remaining costs of a loop with constant cost per step (see `Observer`)."""

@@ -8,6 +8,7 @@ keywords of torch's own schemas, and literals accepted by `literals`.
 
 from __future__ import annotations
 
+import dataclasses
 import operator as python_operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,11 +18,12 @@ import torch
 from ...collector import collecting_seldom
 from ...errors import GraphNetError, MaterializeError, UnknownOperatorError
 from ...inputs import MODES, Mode
-from ...sample import Op, Sample
-from ...sample.arguments import Arg, Ref
+from ...sample import Input, Op, Sample, Value
+from ...sample.arguments import Arg, Graph, Ref
 from ..choices import check_choice, is_weight
 from ..deadline import Deadline, drawing_until
 from ..input_limits import check_inputs, memory_limit
+from .building.bodies import LoopChecks, has_bodies, read_body_call
 from .building.custom_operators import check_trust, register
 from .building.deferred import hold, make_deferred
 from .building.entries import custom_operator_of
@@ -112,6 +114,8 @@ def materialize(
         check_limits()  # all checks must pass before any source code runs
         customs = register(sample, trust_remote_code=trust_remote_code)
     builder = _Builder(sample, _device(device), customs)
+    if not allow_unchecked_operators:
+        builder.loop_limit_s = Deadline(time_limit_s).limit_s
     builder.add_arguments(weights)
     with collecting_seldom():
         builder.add_ops()
@@ -153,8 +157,16 @@ def _device(device: str | torch.device) -> torch.device:
         raise MaterializeError(f"`device={device!r}` is not a device of torch: {error}") from error
 
 
+_NUMBER = Input("symbol", Value("int64", ()), "1")
+"""Input of a body that is a Python number."""
+_TENSOR = Input("input", Value("float32", ()))
+
+
 class _Builder:
-    """Builds a plan, with a resolved and checked step per operator."""
+    """Builds a plan, with a resolved and checked step per operator.
+
+    `loop_limit_s` bounds the time of each loop; None means no bound.
+    """
 
     def __init__(
         self, sample: Sample, device: torch.device, customs: Mapping[str, Callable[..., Any]]
@@ -166,6 +178,10 @@ class _Builder:
         self.placeholders: dict[int, str] = {}
         self.attributes: dict[int, str] = {}
         self.checks: SizeChecks | None = None
+        self.bodies: dict[str, torch.fx.GraphModule] = {}
+        self.loops: dict[int, LoopChecks] = {}
+        self.own_loop: LoopChecks | None = None
+        self.loop_limit_s: float | None = None
         self.numbers = find_scalars(sample)
 
     def add_arguments(self, weights: Weights) -> None:
@@ -180,7 +196,8 @@ class _Builder:
         """Add a step per operator."""
         for position, op in enumerate(self.sample.ops):
             try:
-                self.steps.append(self._step(op))
+                step = self._call_bodies(position, op) if has_bodies(op.target) else self._step(op)
+                self.steps.append(step)
             except (MaterializeError, UnknownOperatorError) as error:
                 raise type(error)(self._located(position, op, error)) from error
         check_regions(self.sample)
@@ -217,10 +234,40 @@ class _Builder:
             outputs,
             self.sample.dying_values,
             self.checks,
+            self.bodies,
+            self.loops,
+            self.own_loop,
         )
 
     def _argument(self, arg: Arg, *, is_device: bool = False) -> Any:
         return to_fx(arg, Ref, self.device, is_device=is_device)
+
+    def _call_bodies(self, position: int, op: Op) -> Step:
+        """Return a step for an operator with bodies, each of which becomes a module."""
+        call = read_body_call(op)
+        inputs = tuple(
+            _NUMBER if type(arg) is not Ref or arg.index in self.numbers else _TENSOR
+            for arg in call.operands
+        )
+        if call.is_loop and self.loop_limit_s is not None:
+            place = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
+            self.loops[position] = LoopChecks(place, self.loop_limit_s)
+        modules = []
+        for number, body in enumerate(self.sample.bodies[position]):
+            builder = _Builder(dataclasses.replace(body, inputs=inputs), self.device, self.customs)
+            builder.loop_limit_s = self.loop_limit_s
+            # The first body of a loop runs once per iteration.
+            builder.own_loop = self.loops.get(position) if number == 0 else None
+            builder.add_arguments("inputs")
+            builder.add_ops()
+            plan = builder.plan()
+            module = torch.fx.GraphModule(hold(torch.nn.Module(), plan, {}), plan.make_graph())
+            self.bodies[f"body_{position}_{number}"] = module
+            modules.append(module)
+        rest = iter(modules)
+        args = [next(rest) if type(arg) is Graph else self._argument(arg) for arg in op.args]
+        kwargs = {name: self._argument(arg) for name, arg in op.kwargs}
+        return Step("call_function", resolve(lookup(op.target)), tuple(args), kwargs)
 
     def _step(self, op: Op) -> Step:
         if custom_operator_of(self.sample, op) is not None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ...errors import SampleError
 from ...sample import Op, Sample
-from ...sample.arguments import DictArg, ListArg, Named, Ref, SliceArg
+from ...sample.arguments import DictArg, Graph, ListArg, Named, Ref, SliceArg
 from ..text_form import TextForm
 from .building.entries import entry_of
 from .text.constants import print_constant
@@ -54,6 +54,8 @@ def print_source(
 ) -> str:
     """Return Python code for the graph: a class `GraphModule` with a `forward` method.
 
+    Bodies of operators such as `cond` are functions inside of `forward`.
+
     `names` selects argument names: `canonical` names follow role and order; `source` names are
     those of the captured program if they are valid. With `releases_values`, every value is set to
     None after its last use, so that running the code needs no more memory than the traced program.
@@ -81,9 +83,9 @@ def print_source(
     <BLANKLINE>
     """
     arguments = argument_names(sample, names)
-    body = _Body(sample, arguments)
-    lines = body.print_statements(releases_values)
-    roots = [f"import {name}" for name in ("builtins", "math", "operator") if name in body.roots]
+    used: set[str] = set()
+    lines = _Statements(sample, arguments, used, " " * 8).print_statements(releases_values)
+    roots = [f"import {name}" for name in ("builtins", "math", "operator") if name in used]
     signature = [
         f"        {name}: {_annotation(graph_input.role, graph_input.value.dtype)},"
         for name, graph_input in zip(arguments, sample.inputs, strict=True)
@@ -130,46 +132,64 @@ def _annotation(role: str, dtype: str | None) -> str:
     return _ANNOTATIONS.get(role, "torch.Tensor")
 
 
-class _Body:
-    """Prints the statements of one sample."""
+class _Statements:
+    """Prints the statements of one sample, or of a body as a function inside of `forward`."""
 
-    def __init__(self, sample: Sample, arguments: tuple[str, ...]) -> None:
+    def __init__(
+        self, sample: Sample, arguments: tuple[str, ...], roots: set[str], indent: str
+    ) -> None:
         self.sample = sample
         self.names = list(arguments)
         self.used = set(arguments)
-        self.roots: set[str] = set()
+        self.roots = roots
+        self.indent = indent
+        self.bodies: list[str] = []
 
     def print_statements(self, releases_values: bool) -> list[str]:
         sample = self.sample
         lines = []
         for position, op in enumerate(sample.ops):
-            name = f"{op.target.rpartition('.')[2]}_{position}"
-            while name in self.used:
-                name += "_"
-            self.used.add(name)
+            lines += self._define_bodies(position, releases_values)
+            name = self._free_name(f"{op.target.rpartition('.')[2]}_{position}")
             self.names.append(name)
-            lines.append(self._statement(position, op, name))
+            lines += [self.indent + line for line in self._statement(position, op, name)]
             dying = sample.dying_values[position] if releases_values else ()
             if dying:
                 dead = " = ".join(self.names[value] for value in dying)
-                lines.append(f"        {dead} = None")
-        lines.append(f"        return {self.print(sample.outputs)}")
+                lines.append(f"{self.indent}{dead} = None")
+        lines.append(f"{self.indent}return {self.print(sample.outputs)}")
         return lines
 
-    def _statement(self, position: int, op: Op, name: str) -> str:
+    def _free_name(self, name: str) -> str:
+        while name in self.used:
+            name += "_"
+        self.used.add(name)
+        return name
+
+    def _define_bodies(self, position: int, releases_values: bool) -> list[str]:
+        lines = []
+        self.bodies = []
+        for number, body in enumerate(self.sample.bodies.get(position, ())):
+            name = self._free_name(f"body_{position}_{number}")
+            self.bodies.append(name)
+            arguments = body.input_names
+            lines.append(f"{self.indent}def {name}({', '.join(arguments)}):")
+            inner = _Statements(body, arguments, self.roots, self.indent + "    ")
+            lines += inner.print_statements(releases_values)
+        self.bodies.reverse()
+        return lines
+
+    def _statement(self, position: int, op: Op, name: str) -> list[str]:
         args = op.args
         is_plain = not op.kwargs and bool(args) and isinstance(args[0], Ref)
         if is_plain and len(args) == 2 and op.target in _AUGMENTED:
             sign = _AUGMENTED[op.target]
-            start = f"        {name} = {self.print(args[0])}\n"
-            return f"{start}        {name} {sign} {self.print(args[1])}"
+            return [f"{name} = {self.print(args[0])}", f"{name} {sign} {self.print(args[1])}"]
         if is_plain and len(args) == 3 and op.target == "operator.setitem":
             is_used = self.sample.last_uses[len(self.sample.inputs) + position] != position
             if not is_used:
-                return (
-                    f"        {self.print(args[0])}[{self.print(args[1])}] = {self.print(args[2])}"
-                )
-        return f"        {name} = {self._expression(position, op)}"
+                return [f"{self.print(args[0])}[{self.print(args[1])}] = {self.print(args[2])}"]
+        return [f"{name} = {self._expression(position, op)}"]
 
     def _expression(self, position: int, op: Op) -> str:
         args, kwargs = op.args, op.kwargs
@@ -217,6 +237,8 @@ class _Body:
             return f"slice({', '.join(map(self.print, (arg.start, arg.stop, arg.step)))})"
         if isinstance(arg, Named):
             return print_constant(arg)
+        if isinstance(arg, Graph):
+            return self.bodies.pop()
         if isinstance(arg, float):
             return repr(arg) if math.isfinite(arg) else f'float("{arg}")'
         if isinstance(arg, complex):

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import SampleError, SourceError
 from ...sample import Constraint, CustomOperator, Provenance, Sample, Symbol
-from ...sample.arguments import Ref
+from ...sample.arguments import MAX_BODY_DEPTH, Graph, Ref
 from ...sample.symbols import Dim
 from ...sample.vocabulary import Kind, Task
 from ..source_text import parse_text, source_error
@@ -159,9 +159,13 @@ def _read_arguments(forward: ast.FunctionDef, file: str) -> list[ast.arg]:
 class _Statements(Lowering):
     """Reads the body of `forward` statement by statement."""
 
-    def __init__(self, file: str, arguments: list[str], custom_operators: list[str]) -> None:
+    def __init__(
+        self, file: str, arguments: list[str], custom_operators: list[str], depth: int = 0
+    ) -> None:
         super().__init__(file, arguments, custom_operators)
         self.arguments = frozenset(arguments)
+        self.custom_operators = custom_operators
+        self.depth = depth
 
     def read(self, forward: ast.FunctionDef) -> Any:
         *body, last = forward.body
@@ -175,6 +179,8 @@ class _Statements(Lowering):
                 self.lower(node.value)
             elif isinstance(node, ast.Delete):
                 self._delete(node)
+            elif isinstance(node, ast.FunctionDef):
+                self._define(node)
             else:
                 self.fail(node, f"`{kind.__name__}` is not part of a straight-line graph")
         if not isinstance(last, ast.Return):
@@ -207,6 +213,22 @@ class _Statements(Lowering):
             self.emit("operator.setitem", (base, index, changed))
         else:
             self.fail(node, f"an assignment to `{type(target).__name__}`")
+
+    def _define(self, node: ast.FunctionDef) -> None:
+        """Read a body, which only sees its own arguments."""
+        if self.depth >= MAX_BODY_DEPTH:
+            self.fail(node, f"functions are nested deeper than {MAX_BODY_DEPTH} levels")
+        signature = node.args
+        plain = ast.arguments([], signature.args, None, [], [], None, [])
+        if node.decorator_list or ast.dump(signature) != ast.dump(plain):
+            self.fail(node, "a function has a decorator or parameters other than plain arguments")
+        arguments = [argument.arg for argument in signature.args]
+        inner = _Statements(self.file, arguments, self.custom_operators, self.depth + 1)
+        outputs = inner.read(node)
+        self._bind(
+            ast.Name(node.name, lineno=node.lineno),
+            Graph(len(arguments), tuple(inner.ops), outputs),
+        )
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:

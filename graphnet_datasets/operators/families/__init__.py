@@ -4,6 +4,7 @@ from . import (
     attention,
     backward,
     contractions,
+    control_flow,
     creation,
     detection,
     fourier,
@@ -28,7 +29,7 @@ from . import (
 )
 
 FAMILIES = (
-    attention, backward, contractions, creation, detection, fourier, indexing, linear_algebra,
-    losses, normalization, optimizers, pointwise, pooling, python, quantization, queries, random,
-    recurrent, reductions, sorting, sparse, special, state, views,
+    attention, backward, contractions, control_flow, creation, detection, fourier, indexing,
+    linear_algebra, losses, normalization, optimizers, pointwise, pooling, python, quantization,
+    queries, random, recurrent, reductions, sorting, sparse, special, state, views,
 )  # fmt: skip

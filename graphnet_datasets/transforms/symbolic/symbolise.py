@@ -10,6 +10,7 @@ from ...errors import TimeLimitError, TransformError, raises_only
 from ...frameworks.deadline import Deadline
 from ...sample import Sample
 from ...sample.symbols import free_symbols
+from ..bodies import check_no_bodies
 from .dimensions import Dimension, DimensionKind, find_dimensions, kind_of_symbol
 from .plans import Plan, finer_plans, first_plans
 from .probing import Failure, Found, find_literals_by_probing
@@ -76,6 +77,7 @@ def symbolise(
     >>> [symbol.source_name for symbol in found.sample.inputs[1:]]
     ['batch', 'sequence*sequence_2']
     """
+    check_no_bodies(sample)
     search = _Symbolising(sample, time_limit_s, allow_unchecked_operators)
     plans = search.find_plans()
     symbolic = search.write(plans)

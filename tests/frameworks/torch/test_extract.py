@@ -503,12 +503,12 @@ def test_an_operator_outside_the_table_is_named() -> None:
 
 
 def test_the_error_names_an_unsupported_control_flow_operator() -> None:
-    class Conditional(nn.Module):
+    class Mapping(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+            return torch._higher_order_ops.map(lambda row, y: row * y, x, torch.ones(3))
 
-    with pytest.raises(CaptureError, match=r"`.*cond` is not in the operator table"):
-        capture_one(Conditional(), torch.ones(3), warm_up=False)
+    with pytest.raises(CaptureError, match=r"map_impl` is not in the operator table"):
+        capture_one(Mapping(), torch.ones(2, 3), warm_up=False)
 
 
 def test_a_call_without_tensors_raises_a_capture_error() -> None:

@@ -163,7 +163,7 @@ FORBIDDEN = sorted(
         torch.ops.aten.set_data torch.ops.aten._reshape_alias torch.ops.aten.resize_
         torch.ops.aten._index_put_impl_ torch.ops.aten._print torch.ops.aten.data_ptr
         torch.ops.aten.fbgemm_linear_fp16_weight torch.ops.aten.fbgemm_pack_gemm_matrix_fp16
-        torch.ops.higher_order.cond torch.ops.debugprims.load_tensor
+        torch.ops.higher_order.wrap torch.ops.debugprims.load_tensor
         torch.ops.mkldnn.data_ptr torch.ops.c10d.broadcast_
         torch.ops.inductor._reinterpret_tensor torch.ops.inductor._alloc_from_pool
         torch.Tensor.data_ptr torch.Tensor.numpy torch.Tensor.apply_ torch.Tensor.map_

@@ -19,7 +19,6 @@ import torch
 from torch.nn.modules import module as modules
 
 from .plan import Plan, bind
-from .run_checks import NAME as CHECKS_NAME
 
 _PLAN = "_graphnet_plan"
 _CALLED = "_graphnet_was_called"
@@ -47,9 +46,9 @@ def make_deferred(plan: Plan, tensors: Mapping[str, torch.Tensor]) -> torch.fx.G
 def hold(
     module: torch.nn.Module, plan: Plan, tensors: Mapping[str, torch.Tensor]
 ) -> torch.nn.Module:
-    """Register the tensors and checks of a plan on a module, and return the module."""
-    if plan.checks is not None:
-        module.add_module(CHECKS_NAME, plan.checks)
+    """Register the tensors and modules of a plan on a module, and return the module."""
+    for name, part in plan.modules.items():
+        module.add_module(name, part)
     for name, tensor in tensors.items():
         if isinstance(tensor, torch.nn.Parameter):
             module.register_parameter(name, tensor)

@@ -15,7 +15,7 @@ def custom_operator_of(sample: Sample, op: Op) -> CustomOperator | None:
 
 def called_custom_operators(sample: Sample) -> tuple[CustomOperator, ...]:
     """Return the distinct custom operators of the graph, in order of first call."""
-    operators = (custom_operator_of(sample, op) for op in sample.ops)
+    operators = (custom_operator_of(sample, op) for op in sample.iterate_ops())
     return tuple(dict.fromkeys(operator for operator in operators if operator is not None))
 
 

@@ -13,8 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils import _pytree as pytree
 
 from ....sample.arguments import Ref
+from .bodies import CHECKS_NAME as LOOP_CHECKS_NAME
+from .bodies import LoopChecks
 from .run_checks import NAME as CHECKS_NAME
 from .run_checks import SizeChecks
 
@@ -40,7 +43,8 @@ class Plan:
 
     `placeholders` and `attributes` map value indices to names of arguments and module attributes.
     `dying` lists the values whose last use is each step. `checks` examine the operands of some
-    steps before the call.
+    steps before the call. `bodies` are the modules among the arguments by name. `loops` bound the
+    work of the loops at some steps; `own_loop` is that of the loop whose body this is.
     """
 
     placeholders: Mapping[int, str]
@@ -49,6 +53,20 @@ class Plan:
     outputs: Any
     dying: Sequence[Sequence[int]]
     checks: SizeChecks | None = None
+    bodies: Mapping[str, torch.fx.GraphModule] = dataclasses.field(default_factory=dict)
+    loops: Mapping[int, LoopChecks] = dataclasses.field(default_factory=dict)
+    own_loop: LoopChecks | None = None
+
+    @property
+    def modules(self) -> dict[str, torch.nn.Module]:
+        """All modules that the graph calls or passes, by name."""
+        modules: dict[str, torch.nn.Module] = dict(self.bodies)
+        if self.checks is not None:
+            modules[CHECKS_NAME] = self.checks
+        modules |= {f"{LOOP_CHECKS_NAME}_{place}": loop for place, loop in self.loops.items()}
+        if self.own_loop is not None:
+            modules[LOOP_CHECKS_NAME] = self.own_loop
+        return modules
 
     def make_graph(self) -> torch.fx.Graph:
         """Return the graph, with a node for each value in order and for each check."""
@@ -59,8 +77,17 @@ class Plan:
         for index, name in self.attributes.items():
             nodes[index] = graph.create_node("get_attr", name, (), {}, name)
         checked = self._checked()
+        names = {id(body): name for name, body in self.bodies.items()}
+        if self.own_loop is not None:
+            graph.call_module(LOOP_CHECKS_NAME, (False,))
         for position, (kind, target, args, kwargs) in enumerate(self.steps):
             operands = fill(args, nodes), fill(dict(kwargs), nodes)
+            if names:
+                operands = pytree.tree_map_only(
+                    torch.fx.GraphModule, lambda body: graph.get_attr(names[id(body)]), operands
+                )
+            if position in self.loops:
+                graph.call_module(f"{LOOP_CHECKS_NAME}_{position}", (True,))
             if target is operator.pow and _is_negative(operands[0][0]):
                 # fx prints `-2 ** x`, which Python parses as `-(2 ** x)`.
                 base = graph.call_function(operator.neg, (-operands[0][0],))
@@ -91,6 +118,8 @@ class Plan:
             keywords = fill(kwargs, values) if kwargs else kwargs
             if checks is not None and position in checked:
                 checks(position, tuple(operands), dict(keywords))
+            if position in self.loops:
+                self.loops[position](True)
             if kind == "call_method":
                 values.append(getattr(operands[0], target)(*operands[1:], **keywords))
             else:

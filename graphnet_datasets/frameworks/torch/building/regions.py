@@ -23,7 +23,9 @@ _LOG_USAGE = "torch._C._log_api_usage_once"
 
 def has_regions(sample: Sample) -> bool:
     """Return whether a sample opens a region or sets the grad mode."""
-    return any(entry.name in PAIRS or entry.name == GRAD_MODE for entry in entries_of(sample))
+    return any(
+        entry.name in PAIRS or entry.name == GRAD_MODE for entry in entries_of(sample)
+    ) or any(map(has_regions, sample.iterate_bodies()))
 
 
 def check_regions(sample: Sample) -> None:
@@ -44,6 +46,8 @@ def check_regions(sample: Sample) -> None:
             "no operator closes, which would change how everything after the graph runs. Capture "
             "the sample again."
         )
+    for body in sample.iterate_bodies():
+        check_regions(body)
 
 
 class Regions:

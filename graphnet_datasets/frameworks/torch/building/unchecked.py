@@ -43,6 +43,8 @@ def check_operators(sample: Sample, *, allow_unchecked_operators: bool) -> None:
                 raise UncheckedOperatorError(
                     refusal(f"Input `{name}` of `{sample.id}`", "is a quantized tensor")
                 )
+    for body in sample.iterate_bodies():
+        check_operators(body, allow_unchecked_operators=allow_unchecked_operators)
 
 
 def _place(sample: Sample, position: int) -> str:

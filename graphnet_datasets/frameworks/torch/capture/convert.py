@@ -6,11 +6,12 @@ placeholder, which may be a weight, a data input or a symbol.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
 from ....errors import CaptureError, GraphNetError, UnknownOperatorError
 from ....sample import CustomOperator, Input, Op, Provenance, Sample, Statistics, Value
-from ....sample.arguments import Arg, DictArg, ListArg, Named, Ref, SliceArg
+from ....sample.arguments import Arg, DictArg, Graph, ListArg, Named, Ref, SliceArg
 from ....sample.targets import is_assertion
 from ....sample.vocabulary import ITEM_SIZE_BYTES, Role, Task
 from ..operators import name_of
@@ -139,6 +140,7 @@ class _Converter:
         self.outputs: Arg = ()
         self.custom_operators: dict[str, CustomOperator] = {}
         self.unbacked: dict[str, str] = {}
+        self.is_body = False
 
     def convert(self, bindings: Sequence[Binding], outputs: Sequence[int] | None) -> Conversion:
         nodes = list(self.graph_module.graph.nodes)
@@ -284,10 +286,16 @@ class _Converter:
             target = self._canonical(node.target, qualified_name(node.target))
         if is_assertion(target):
             args = tuple(self._plain_message(arg) for arg in args)
+        closure = self._add_bodies(node)
         out = self._filled(node)
+        arguments = [self._arg(arg) for arg in args]
+        if isinstance(last := arguments[-1] if closure else None, ListArg):
+            arguments[-1] = ListArg((*last.items, *closure))
+        elif isinstance(last, tuple):
+            arguments[-1] = (*last, *closure)
         op = Op(
             target,
-            tuple(self._arg(arg) for arg in args),
+            tuple(arguments),
             tuple(
                 (keyword, self._arg(arg))
                 for keyword, arg in node.kwargs.items()
@@ -302,6 +310,39 @@ class _Converter:
                 op, target="torch.Tensor.copy_", args=(self._arg(out), result), kwargs=()
             )
             self._append(copy, node)
+
+    def _add_bodies(self, node: torch.fx.Node) -> tuple[Ref, ...]:
+        """Convert the bodies among a node's arguments.
+
+        Returns the constants in the bodies, which become additional operands of each body.
+        """
+        bodies = {
+            arg: body
+            for arg in node.args
+            if isinstance(arg, torch.fx.Node)
+            and arg.op == "get_attr"
+            and arg not in self.refs
+            and isinstance(body := _attribute_of(arg), torch.fx.GraphModule)
+        }
+        constants = [constant for body in bodies.values() for constant in _constants_of(body)]
+        closure = tuple(dict.fromkeys(self.refs[constant] for constant in constants))
+        for arg, body in bodies.items():
+            inner = copy.copy(self)
+            nodes = list(body.graph.nodes)
+            placeholders = [inner_node for inner_node in nodes if inner_node.op == "placeholder"]
+            num_inputs = len(placeholders)
+            inner.is_body, inner.ops, inner.outputs = True, [], ()
+            # Only the number of inputs matters in a body.
+            inner.inputs = [scalar_input("", 0)] * (num_inputs + len(closure))
+            inner.refs = {
+                constant: Ref(num_inputs + closure.index(self.refs[constant]))
+                for constant in _constants_of(body)
+            }
+            inner.refs |= {placeholder: Ref(i) for i, placeholder in enumerate(placeholders)}
+            for inner_node in nodes:
+                inner._add_node(body, inner_node)
+            self.refs[arg] = Graph(len(inner.inputs), tuple(inner.ops), inner.outputs)
+        return closure  # pyright: ignore[reportReturnType] - constants are references
 
     def _plain_message(self, arg: Any) -> Any:
         """Return an assertion message without the tracer's names of nodes and symbols."""
@@ -397,6 +438,8 @@ class _Converter:
     # Values and arguments
 
     def _noted(self, node: torch.fx.Node) -> tuple[Value, ...] | None:
+        if self.is_body:
+            return None
         # Dynamo records no metadata for elements that it takes out of a tensor for `tolist`.
         is_known = self.value_key in node.meta or node.target is not operator.getitem
         return self._results(node.meta.get(self.value_key)) if is_known else None
@@ -470,6 +513,22 @@ class _Converter:
 
     def _error(self, problem: str) -> GraphNetError:
         return CaptureError(f"The graph of `{self.naming.id}` cannot be captured: {problem}")
+
+
+def _attribute_of(node: torch.fx.Node) -> Any:
+    """Return the tensor or module that a `get_attr` node reads."""
+    return attribute(node.graph.owning_module, str(node.target))
+
+
+def _constants_of(body: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
+    """Yield the nodes that read tensors stored in a body or in the bodies inside of it."""
+    for node in body.graph.nodes:
+        if node.op == "get_attr":
+            constant = _attribute_of(node)
+            if isinstance(constant, torch.fx.GraphModule):
+                yield from _constants_of(constant)
+            elif isinstance(constant, torch.Tensor):
+                yield node
 
 
 _NAMED_TYPES: tuple[tuple[str, type], ...] = (

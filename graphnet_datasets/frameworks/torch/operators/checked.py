@@ -21,7 +21,12 @@ _CHECKED = OperatorNames("checked")
 _UNCHECKED = OperatorNames("unchecked")
 _WALKABLE = OperatorNames("walkable")
 
-_PUBLIC = words("torch torch.nn.functional torch._C._nn torch.linalg torch.fft torch.special")
+_PUBLIC = words(
+    """
+    torch torch.nn.functional torch._C._nn torch.linalg torch.fft torch.special
+    torch.ops.higher_order
+    """
+)
 _PYTHON = ("operator", "math", "builtins")
 
 

@@ -95,6 +95,7 @@ def _namespace(name: str) -> Any:
 
     import torch
     import torch._functorch.predispatch
+    import torch._higher_order_ops
     import torch.amp.autocast_mode
     import torch.autograd.grad_mode
     import torch.nn.functional
@@ -111,6 +112,7 @@ def _namespace(name: str) -> Any:
         "torch.linalg": torch.linalg,
         "torch.nn.functional": torch.nn.functional,
         "torch.ops.aten": torch.ops.aten,
+        "torch.ops.higher_order": torch.ops.higher_order,
         "torch.ops.prims": torch.ops.prims,
         "torch.sparse": torch.sparse,
         "torch.special": torch.special,

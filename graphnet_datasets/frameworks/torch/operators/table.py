@@ -7,7 +7,8 @@ files, processes, addresses or settings; does not alias memory without a bounds 
 storage; does not call back into Python; and does not pack weights into opaque objects.
 
 Canonical names are `torch.conv2d`, `torch.nn.functional.linear`, `torch.Tensor.view` (methods and
-attributes), `operator.add` (Python's operators), `torch.ops.aten.add.Tensor` and `math.sqrt`.
+attributes), `operator.add` (Python's operators), `torch.ops.aten.add.Tensor`, `math.sqrt` and
+`torch.ops.higher_order.cond` (with bodies among its arguments).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ Kind: TypeAlias = Literal["function", "method", "attribute"]
 METHOD_PREFIX = "torch.Tensor."
 ATEN_PREFIX = "torch.ops.aten."
 PRIMS_PREFIX = "torch.ops.prims."
+HIGHER_ORDER_PREFIX = "torch.ops.higher_order."
 _OVERLOAD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _INPLACE_DUNDERS = words(
     """
@@ -48,6 +50,7 @@ NAMESPACES = {
     "torch.fft": OperatorNames("fft"),
     "torch.special": OperatorNames("special"),
     "torch.sparse": OperatorNames("sparse"),
+    HIGHER_ORDER_PREFIX[:-1]: OperatorNames("higher_order"),
     "operator": OperatorNames("operator"),
     "math": OperatorNames("math"),
     "builtins": OperatorNames("builtins"),

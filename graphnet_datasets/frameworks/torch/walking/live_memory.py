@@ -124,6 +124,11 @@ class LiveMemory:
                 self.live_bytes -= num_bytes
 
 
+def storage_keys(value: Any, storages: Mapping[int, Storage]) -> list[int]:
+    """Return a key for the memory of each tensor in a value; equal keys mean shared memory."""
+    return [key for key, _ in _storages(value, storages)]
+
+
 def _storages(
     value: Any, storages: Mapping[int, Storage] = types.MappingProxyType({})
 ) -> Iterable[tuple[int, int]]:

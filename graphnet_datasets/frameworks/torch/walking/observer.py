@@ -35,6 +35,17 @@ class Observer:
         """Add the records of an earlier, identical call; results are created in this context."""
         return contextlib.nullcontext()
 
+    def fork(self) -> Observer:
+        """Return an observer for the walk over a body."""
+        return Observer()
+
+    def join(self, bodies: Sequence[Observer], repeats: int | None) -> Any:  # noqa: ARG002
+        """Return the records of a call of bodies, for `repeat`.
+
+        One of the bodies runs if `repeats` is None; otherwise all of them run `repeats` times.
+        """
+        return None
+
     def extrapolate(self, *noted: Any) -> Any:  # noqa: ARG002
         """Return the records that remain for a loop after two shorter loops were walked.
 

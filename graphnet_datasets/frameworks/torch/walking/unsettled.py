@@ -62,6 +62,10 @@ class Unsettled:
         if self._settled is None:
             self._settled = self._memory.copy()
 
+    def reach(self, position: int) -> bool:
+        """Return whether an operand of an operator is unsettled."""
+        return not self._values.isdisjoint(self._sample.op_refs[position])
+
     def is_number(self, index: int) -> bool:
         """Return whether a value is a Python number or a list of Python numbers."""
         return index in self._numbers
