@@ -41,6 +41,10 @@ def is_product(task: Task) -> bool:
     return task.family == "matmul" and task.arg_shapes[1] == (64, 64)
 
 
+ELSEWHERE = '[[["GetSBlock",[],["nothing","main"],["b0"]]],[]]'
+"""A valid trace that does not replay, because no task has a block of this name."""
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> TaskReport:
     return collect_tasks(SAMPLE, tmp_path_factory.mktemp("tuning") / "tasks", jobs=1)
@@ -76,13 +80,9 @@ def records(
         for number, row in enumerate(measurer.measure(space.sample(task, 2, seed=0)))
     ]
     broken = dataclasses.replace(
-        rows[0], record_id="b", trace_json='[["x"], []]', times_ms=(1e-6, 1e-6)
+        rows[0], record_id="b", trace_json=ELSEWHERE, times_ms=(1e-6, 1e-6)
     )
     return write_tuning(tmp_path_factory.mktemp("records") / "mine", report.tasks, [*rows, broken])
-
-
-ELSEWHERE = '[[["GetSBlock",[],["nothing","main"],["b0"]]],[]]'
-"""A valid trace that does not replay, because no task has a block of this name."""
 
 
 class TestCutting:
