@@ -52,6 +52,11 @@ def prepare() -> Sequence[str]:
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
     """Compile the graph of a row and collect its kernels."""
+    from ..compilers.inductor import Inductor
+
+    if os.environ.get(COMPILERS_VARIABLE) == Inductor.name:
+        # The user's cache may lack compiled headers, and a job cannot write to it.
+        Inductor().use_caches(directory / "caches")
     map_items(payload, directory, functools.partial(_collect, reporter))
 
 
