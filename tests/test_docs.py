@@ -49,7 +49,7 @@ def find(name: str) -> Any:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_on_a_page_exist(page: Path) -> None:
     text = page.read_text()
-    kinds = ("frameworks", "compilers", "tuners", "allocators")
+    kinds = ("frameworks", "compilers", "tuners", "allocators", "configs", "commands", "kernels")
     groups = {f"graphnet_datasets.{kind}" for kind in kinds}  # of entry points
     lacking = [name for name in {*NAME.findall(text)} - groups if find(name) is None]
     paths = {*FILE.findall(text)} - EXAMPLES

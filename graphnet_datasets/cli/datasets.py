@@ -46,12 +46,12 @@ HASH_LENGTH = 32
 @with_groups
 def print_rows(
     config: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="A task, `all`, `excluded` (what failed a check), or parts of graphs: `sole_op`, "
-            "`fusible`, `typical`."
+            "`fusible`, `typical`. Default: all graphs."
         ),
-    ] = "all",
+    ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line.")] = False,
     selection: SelectionOptions,
@@ -63,12 +63,12 @@ def print_rows(
     """
     import dataclasses
 
-    from ..schema.tables import GRAPHS, config_named
+    from ..schema.tables import ALL, GRAPHS, config_named
     from ..storage.filters import nearest_choices
     from ..storage.selection import list_rows
 
     filters = dataclasses.replace(selection.filters(), limit=None)
-    table = config_named(config).table
+    table = config_named(config or ALL).table
     for name, column in filters.columns().items():
         if column not in table.schema.names:
             hint = "`sole_op`, `fusible` or `typical`" if name in PART_FILTERS else "graphs, `all`"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-Runs = Annotated[Path, typer.Argument(help="A directory of runs, a Parquet file, or `graphnet`.")]
 RunSets = Annotated[
     list[Path], typer.Argument(help="Directories of runs, Parquet files, or `graphnet`.")
 ]
@@ -47,11 +46,11 @@ DuplicatesRule = Annotated[
 @app.command(
     "score",
     help="Print the correctness and speed of compilers from run records.",
-    epilog="Example: graphnet score runs --p 0 --by-task",
+    epilog="Example: graphnet score runs other-runs --by-task",
 )
 @with_groups
 def score(
-    runs: Runs,
+    runs: RunSets,
     p: Penalty = None,
     b: FailureValue = 0.1,
     variant: VariantName = "report",
@@ -79,13 +78,13 @@ def score(
     from ..scores.latency import SizeClass, split_by_size
     from ..scores.text import text_table
 
-    arms = filter_arms(read_arms(runs, compiler), selection)
+    arms = filter_arms(_run_sets(runs, compiler), selection)
     options = _score_options(p, b, variant, duplicates)
     columns = ["task"] * by_task + ["subtask"] * by_subtask
     if as_json:
         if len(arms) > 1:
             raise ScoreError(
-                f"`{runs}` contains runs of {', '.join(f'`{name}`' for name in arms)}, and "
+                f"There are runs of {', '.join(f'`{name}`' for name in arms)}, and "
                 "`--json` prints the scores of one. Choose it with `--compiler`."
             )
         ((name, table),) = arms.items()

@@ -191,7 +191,7 @@ def _decode_body(tree: Any, level: int) -> Graph:
         _check_types((num_inputs, int), (rows, list))
         return Graph(
             num_inputs,
-            tuple([_decode_body_op(*row, level) for row in rows]),
+            tuple([_decode_body_op(row, level) for row in rows]),
             _fill_body([output], operands, level)[0],
         )
     except SchemaError:
@@ -203,9 +203,8 @@ def _decode_body(tree: Any, level: int) -> Graph:
         ) from error
 
 
-def _decode_body_op(
-    target: Any, operands: Any, args: Any, kwargs: Any, module: Any, level: int
-) -> Op:
+def _decode_body_op(row: Any, level: int) -> Op:
+    target, operands, args, kwargs, module = row
     _check_types((target, str), (args, list), (kwargs, dict), (module, str))
     filled = _fill_body([*args, *kwargs.values()], operands, level)
     keywords = zip(kwargs, filled[len(args) :], strict=True)
@@ -217,7 +216,7 @@ def _fill_body(trees: list[Any], operands: Any, level: int) -> list[Any]:
     rest = iter(operands)
     filled = [_fill(_decode(tree, 0, level + 1), rest) for tree in trees]
     if next(rest, None) is not None:
-        raise ValueError("more operands than holes")
+        raise ValueError("A body has more operands than holes.")
     return filled
 
 

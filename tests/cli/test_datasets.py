@@ -29,6 +29,12 @@ def listed(*options: str | Path) -> list[str]:
     return [json.loads(line)["id"] for line in output.splitlines()]
 
 
+def test_list_reads_one_file(root: Path) -> None:
+    assert listed("--dataset", root / "nlp" / "train-0000.parquet") == [
+        f"nlp/chain-{number}" for number in range(1, 6)
+    ]
+
+
 def test_list_prints_a_table_by_size(root: Path) -> None:
     lines = call("list", "nlp", "--dataset", root, "--limit", "2").stdout.splitlines()
     assert [line.split() for line in lines] == [

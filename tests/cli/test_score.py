@@ -170,11 +170,17 @@ def test_two_compilers_give_two_tables_and_no_json(two_arms: Path) -> None:
     result = invoke("score", two_arms, "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        f"Error: `{two_arms}` contains runs of `inductor`, `torchscript`, and `--json` prints the "
+        "Error: There are runs of `inductor`, `torchscript`, and `--json` prints the "
         "scores of one. Choose it with `--compiler`.\n"
     )
     chosen = json.loads(invoke("score", two_arms, "--json", "--compiler", "torchscript").stdout)
     assert chosen["samples"] == 1
+
+
+def test_score_compares_several_run_sets(runs: Path, two_arms: Path) -> None:
+    text = invoke("score", runs, two_arms).stdout
+    assert text.count("torchscript") and text.count("inductor") >= 2
+    assert json.loads(invoke("score", runs, "--json").stdout)["samples"] > 1
 
 
 def test_an_unknown_compiler_is_an_error(runs: Path) -> None:

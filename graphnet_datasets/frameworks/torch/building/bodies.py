@@ -54,7 +54,7 @@ class BodyCall:
 
     @property
     def is_loop(self) -> bool:
-        """Whether a body may run several times."""
+        """True if a body may run several times."""
         return self.name != "cond"
 
 
