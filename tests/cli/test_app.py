@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import typer.main
@@ -15,7 +16,8 @@ from graphnet_datasets.errors import DatasetNotFoundError
 from graphnet_datasets.version import __version__
 from tests.imports import imported_by
 
-COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+_GROUP: Any = typer.main.get_command(app)
+COMMANDS = sorted(_GROUP.list_commands(typer.Context(_GROUP)))
 LOGGER = logging.getLogger("graphnet_datasets")
 
 

@@ -82,8 +82,9 @@ def _leaves(command: Any, path: tuple[str, ...]) -> Iterator[str]:
     if not hasattr(command, "commands"):
         yield " ".join(path)
         return
-    for name, inner in command.commands.items():
-        yield from _leaves(inner, (*path, name))
+    context = typer.Context(command)
+    for name in command.list_commands(context):  # adds the commands of plugins
+        yield from _leaves(command.get_command(context, name), (*path, name))
 
 
 def words_of(verb: str, inputs: Mapping[str, Path], out: Path) -> list[str]:
