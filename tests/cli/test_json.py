@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
 def test_a_verb_with_a_table_has_json(verb: str) -> None:
     command: Any = typer.main.get_command(app)
     for word in verb.split():
-        command = command.commands[word]
+        command = command.get_command(typer.Context(command), word)
     assert any("--json" in parameter.opts for parameter in command.params)
 
 

@@ -34,7 +34,7 @@ def test_all_verbs_take_the_same_filters_in_one_panel(verb: str) -> None:
     command: Any = typer.main.get_command(app)
     panels = {
         parameter.name: getattr(parameter, "rich_help_panel", None)
-        for parameter in command.commands[verb].params
+        for parameter in command.get_command(typer.Context(command), verb).params
     }
     assert panels.keys() >= OPTIONS
     assert {panels[name] for name in OPTIONS} == {SelectionOptions.title}
