@@ -83,7 +83,7 @@ def test_failed_bisections_are_explained_and_leave_no_files(
 
 def test_several_samples_are_refused(dataset: Path, tmp_path: Path) -> None:
     words = ("bisect", "cv", "--dataset", dataset, "--compiler", WRONG, "--out", tmp_path / "out")
-    assert "one is bisected at a time" in call(*words, exit_code=2).stderr
+    assert "one at a time by its id" in call(*words, exit_code=2).stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
