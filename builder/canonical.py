@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 from typing import Any
 
 from graphnet_datasets.analysis.attributes import as_numbers
@@ -13,6 +12,7 @@ from graphnet_datasets.sample import Input, Sample
 from graphnet_datasets.sample.arguments import DictArg, ListArg, SliceArg, iterate_refs
 from graphnet_datasets.sample.targets import base_name
 from graphnet_datasets.sample.vocabulary import WEIGHT_ROLES
+from graphnet_datasets.storage.mapping import digest_of
 
 _CORE = OperatorValues("canonical")
 _FREE_FAMILIES = frozenset({"creation", "queries", "state", "views"})
@@ -96,8 +96,7 @@ def canonical_form(sample: Sample) -> CanonicalForm:
             values[num_inputs + position] = operands[0] if operands else ("constant",)
     outputs = tuple(value_of(ref) for ref in iterate_refs(sample.outputs))
     inputs = [_describe(sample.inputs[ref]) for ref in places]
-    text = repr((calls, outputs, inputs))
-    return CanonicalForm(tuple(operators), hashlib.sha256(text.encode()).hexdigest()[:32])
+    return CanonicalForm(tuple(operators), digest_of((calls, outputs, inputs)))
 
 
 def calling_convention(sample: Sample) -> str:
@@ -108,8 +107,7 @@ def calling_convention(sample: Sample) -> str:
     """
     calls = [(base_name(op.target), _skeleton(op.args), _skeleton(op.kwargs)) for op in sample.ops]
     inputs = [_describe(item) for item in sample.inputs]
-    text = repr((sample.framework, inputs, calls, _skeleton(sample.outputs)))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+    return digest_of((sample.framework, inputs, calls, _skeleton(sample.outputs)))
 
 
 def kind_of_dtype(dtype: str | None) -> str:
@@ -131,7 +129,7 @@ def _describe(item: Input) -> tuple[str, str, int]:
 
 
 def _skeleton(argument: Any) -> Any:
-    """Return an argument with its numbers replaced by a mark."""
+    """Return an argument with its numbers replaced by `#`."""
     if as_numbers(argument) is not None:
         return "#"
     if isinstance(argument, tuple):

@@ -33,19 +33,19 @@ def prepare() -> None:
 
 
 def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> None:
-    """Compare eager with float64 on the samples of rows."""
-    del reporter  # every job starts in the only phase
+    """Compare eager with float64 on samples."""
+    del reporter  # a job starts in the only phase
     map_items(payload, directory, functools.partial(compare_row, directory=directory))
 
 
 def compare_row(
     row: Mapping[str, Any], job: Mapping[str, Any], *, directory: Path
 ) -> tuple[tuple[()], dict[str, Any]]:
-    """Return the bytes that a program must move and the `eager_t` of a row as notes.
+    """Return no tables, and notes about the sample of a row.
 
-    Outputs are written to `directory` for a moment.
-    `eager_t` is null if the graph cannot run in float64 or draws random numbers. The note `reason`
-    explains why eager cannot run the graph.
+    The notes are `bytes`, which every program must read and write, and `eager_t`, which is None if
+    the graph cannot run in float64 or draws random numbers. If eager cannot run the graph, the only
+    note is the `reason`. Outputs are written to files in `directory`.
     """
     sample = Sample.from_row(row)
     try:

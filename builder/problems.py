@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import math
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 from graphnet_datasets.analysis.attributes import attributes_of
 from graphnet_datasets.analysis.splits import SPLITS, split_of
 from graphnet_datasets.analysis.tags import op_tags
-from graphnet_datasets.atomic import new_directory
+from graphnet_datasets.atomic import replaced_directory
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.frameworks import FRAMEWORK_VARIABLE
 from graphnet_datasets.isolation import Limits, LocalPool, Work
@@ -38,15 +37,16 @@ from graphnet_datasets.terminal import counted
 
 from .canonical import calling_convention, canonical_form, kind_of_dtype
 from .capturing import EMBEDDED, default_jobs
+from .problem_worker import PHASES
 from .subgraphs import NAMES
 
 MIN_WORKLOADS = 5
 MAX_WORKLOADS = 16
-"""A judgement takes seconds per workload, so each problem has only the most frequent ones."""
+"""Judging takes seconds per workload, so a problem has only its most frequent ones."""
 
 MAX_INPUT_BYTES = 2**28
 MAX_FLOPS = 2e10
-"""Larger parts are no workloads: a CPU takes seconds for one call."""
+"""Larger parts are omitted, because a CPU takes seconds for one call."""
 
 LOOSEST_T, TIGHTEST_T = -3, -5
 """Bounds of tolerances. At -5, float32 results may differ by about ten rounding steps."""
@@ -88,9 +88,9 @@ class Problem:
 
 
 def find_problems(dataset: Path) -> list[Problem]:
-    """Return the computations of all tables of parts of a dataset, each in its main spelling.
+    """Return the computations of a dataset's parts, each in the spelling with the most workloads.
 
-    Parts that call custom operators, compute nothing, or exceed the limits are left out. The list
+    Parts that call custom operators, compute nothing, or exceed the limits are omitted. The list
     includes computations with a single workload.
 
     Raises:
@@ -234,7 +234,7 @@ def _parts(dataset: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _merge(
     spelling: dict[str, Workload], config: str, row: Mapping[str, Any], sample: Sample
 ) -> None:
-    """Add a part to the workloads of its spelling, which one part may have in several tables."""
+    """Add a part to the workloads of its spelling. Several tables may contain the same part."""
     values = [item.value for item in sample.inputs]
     key = digest_of([values, [(op.args, op.kwargs) for op in sample.ops], sample.symbols])
     workload = spelling.get(key)
@@ -253,15 +253,19 @@ def _rank(workload: Workload) -> tuple[int, str, str]:
 def _measure(
     workloads: Sequence[Workload], build_directory: Path, jobs: int
 ) -> dict[str, Mapping[str, Any]]:
-    """Return the notes of `problem_worker.compare_row` by name of the workload."""
+    """Return the notes of `problem_worker.compare_row` by workload name."""
     staging = Staging(build_directory / "problems", "problems")
     mapping = ResumableMap(staging, {"memory_limit_bytes": LIMITS.memory_bytes}, LIMITS)
     notes: dict[str, Mapping[str, Any]] = {}
     for framework in sorted({workload.row["framework"] for workload in workloads}):
-        work = Work("builder.problem_worker", ("compare",), LIMITS, {FRAMEWORK_VARIABLE: framework})
+        work = Work("builder.problem_worker", PHASES, LIMITS, {FRAMEWORK_VARIABLE: framework})
         pool = LocalPool(work, jobs)
         items = (
-            Item(workload.name, digest_of(sorted(workload.row.items())), _plain(workload.row))
+            Item(
+                workload.name,
+                digest_of(sorted(workload.row.items())),
+                {name: workload.row[name] for name in GRAPHS_SCHEMA.names if name in workload.row},
+            )
             for workload in workloads
             if workload.row["framework"] == framework
         )
@@ -274,15 +278,10 @@ def _measure(
     return notes
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of the `graphs` table of a part."""
-    return {name: row[name] for name in GRAPHS_SCHEMA.names if name in row}
-
-
 def to_row(problem: Problem, measured: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the row of a problem, without the workloads that eager cannot run.
 
-    `measured` has the notes of `problem_worker.compare_row` by name of the workload.
+    `measured` has the notes of `problem_worker.compare_row` by workload name.
     """
     usable = [part for part in problem.workloads if "reason" not in measured[part.name]]
     samples = [Sample.from_row(part.row) for part in usable or problem.workloads]
@@ -349,12 +348,8 @@ def _category(sample: Sample) -> str:
 
 def write_rows(rows: Sequence[Mapping[str, Any]], dataset: Path) -> None:
     """Replace the folder of problems of a dataset."""
-    target = dataset / PROBLEMS.name
-    staged = target.with_name(f".{target.name}.new")
-    with new_directory(staged) as place:
+    with replaced_directory(dataset / PROBLEMS.name) as place:
         for split in SPLITS:
             of_split = [row for row in rows if split_of(row["split_group"]) == split]
             if of_split:
                 write_shards([to_arrow(of_split, PROBLEMS)], place, split, table=PROBLEMS)
-    shutil.rmtree(target, ignore_errors=True)
-    staged.replace(target)

@@ -7,7 +7,6 @@ A problem is a row of the `problems` table together with the parts of graphs tha
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import os
@@ -18,14 +17,16 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..analysis.attributes import attributes_of
+from ..compilers.native import BUILD_LOG
 from ..errors import CandidateError, DatasetNotFoundError, RunError, raises_only
 from ..frameworks import print_source
-from ..sample import Sample
+from ..sample import Sample, hash_source
 from ..schema import SCHEMA_VERSION, sample_from_row
-from ..schema.tables import PROBLEMS, SOLUTIONS
+from ..schema.tables import PROBLEMS, SOLUTIONS, SUBGRAPHS, config_named
 from ..scores.variants import TOLERANCE
 from ..storage.layout import layout_of, write_readme
 from ..storage.loading import locate
+from ..storage.local_rows import read_local_rows
 from ..storage.selection import select_rows
 from ..storage.table import read_table, to_arrow, write_arrow
 from ..suggestions import did_you_mean
@@ -41,15 +42,12 @@ from .solution_files import language_of, read_solution, reference_of_text
 Solution: TypeAlias = "str | os.PathLike[str] | Callable[..., Any]"
 """A solution's text, the path of its file, or a function or class."""
 
-_BUILD = "build: "
-_PARTS = ("sole_op", "typical", "fusible")
-
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
     """A computation with its workloads.
 
-    `row` is a row of the `problems` table, and `parts` are the rows of its workloads in order.
+    `row` is a row of the `problems` table. `parts` are the rows of the workloads, in order.
     """
 
     row: Mapping[str, Any]
@@ -131,8 +129,8 @@ class Verdict:
     """The verdict on a solution of a problem.
 
     `results` has the verdict on each workload, and `bounds_ms` the shortest times that the peak
-    rates of the device allow. `error` explains a solution that could not be run at all; otherwise
-    `reference` is the one by which workers load it.
+    rates of the device allow. `error` explains why a solution could not be run at all; otherwise
+    workers load the solution by `reference`.
     """
 
     problem_id: str
@@ -161,8 +159,8 @@ class Verdict:
         """The output of the compiler of a C++ or CUDA file."""
         for result in self.results:
             for warning in result.record["warnings"] or ():
-                if warning.startswith(_BUILD):
-                    return warning.removeprefix(_BUILD)
+                if warning.startswith(BUILD_LOG):
+                    return warning.removeprefix(BUILD_LOG)
             if (result.record["error_type"] or "").endswith("CandidateError"):
                 return result.record["error_message"] or ""
         return self.error
@@ -241,13 +239,13 @@ class Verdict:
 
     def to_row(self, *, name: str = "", author: str = "", license: str = "") -> dict[str, Any]:
         """Return the row of `SOLUTIONS_SCHEMA`."""
-        source_hash = hashlib.sha256(self.source.encode(errors="surrogatepass")).hexdigest()
+        source_hash = hash_source(self.source)
         identity = (self.problem_id, source_hash, self.language, self.device, self.threads)
         low, high = self.interval or (None, None)
         described = describe_environment(self.device)
         return {
             "schema_version": SCHEMA_VERSION,
-            "solution_id": hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32],
+            "solution_id": hash_source(json.dumps(identity))[:32],
             "problem_id": self.problem_id,
             "form": self.form,
             "name": name,
@@ -324,21 +322,13 @@ def load_problem(name: str, *, source: str | os.PathLike[str] = "graphnet") -> P
             f"Problems are read from a local dataset, but `{place}` is remote. Export it first "
             "with `graphnet export`."
         )
-    configs = layout_of(place).configs
-    if PROBLEMS.name not in configs:
-        from ..storage.questions import no_config
-
-        raise no_config(place, PROBLEMS.name, configs)
-    names: list[str] = []
-    for path in _files(configs[PROBLEMS.name]):
-        names += read_table(path, ["problem_id"])["problem_id"].to_pylist()
-        matches = read_table(path, filters=[("problem_id", "=", name)]).to_pylist()
-        if matches:
-            return Problem(matches[0], _read_parts(matches[0], configs))
-    raise DatasetNotFoundError(
-        f"There is no problem `{name}`.{did_you_mean(name, names)} List the problems with "
-        "`graphnet list problems`."
-    )
+    rows = {row["problem_id"]: row for row in read_local_rows(place, PROBLEMS.name)}
+    if name not in rows:
+        raise DatasetNotFoundError(
+            f"There is no problem `{name}`.{did_you_mean(name, rows)} List the problems with "
+            "`graphnet list problems`."
+        )
+    return Problem(rows[name], _read_parts(rows[name], place))
 
 
 @raises_only(RunError)
@@ -398,7 +388,7 @@ def judge_all(
     if not references:
         return verdicts
     records = run_records(
-        list(problem.parts), references, device, None, settings=settings, on_record=_ignore
+        list(problem.parts), references, device, settings=settings, on_record=lambda _: None
     )
     by_key = {(row["compiler"], row["sample_id"]): row for row in records.to_pylist()}
     peaks = _peaks(device, settings.threads)
@@ -441,10 +431,6 @@ def _prepared(verdict: Verdict, source: Solution) -> Verdict:
     return dataclasses.replace(verdict, source=text, language=language, reference=reference)
 
 
-def _ignore(record: Mapping[str, Any]) -> None:
-    """Print nothing about a record."""
-
-
 def write_solution(row: Mapping[str, Any], directory: str | os.PathLike[str]) -> Path:
     """Add a row to the table of solutions in a dataset directory, and return its file.
 
@@ -473,7 +459,7 @@ def read_stored_solution(reference: str, *, trust_remote_code: bool) -> tuple[st
         )
     for path in sorted(Path(place).glob(f"{SOLUTIONS.name}/*.parquet")):
         for row in read_table(path, filters=[("solution_id", "=", name)]).to_pylist():
-            if hashlib.sha256(row["source"].encode()).hexdigest() == row["source_hash"]:
+            if hash_source(row["source"]) == row["source_hash"]:
                 return row["source"], row["language"]
     raise RunError(
         f"`{place}` has no intact solution `{name}`. List the solutions with "
@@ -499,19 +485,13 @@ def _verdict_row(result: CheckResult, share: float | None) -> dict[str, Any]:
     }
 
 
-def _files(splits: Mapping[str, Sequence[Path]]) -> list[Path]:
-    return [path for paths in splits.values() for path in paths]
-
-
-def _read_parts(
-    row: Mapping[str, Any], configs: Mapping[str, Mapping[str, Sequence[Path]]]
-) -> list[dict[str, Any]]:
+def _read_parts(row: Mapping[str, Any], dataset: Path) -> list[dict[str, Any]]:
     """Return the parts of a problem in the order of its workloads."""
     parts: dict[str, dict[str, Any]] = {}
-    for config in {workload["config"] for workload in row["workloads"]} & {*_PARTS}:
-        wanted = [item["part_id"] for item in row["workloads"] if item["config"] == config]
-        for path in _files(configs.get(config, {})):
-            for part in read_table(path, filters=[("id", "in", wanted)]).to_pylist():
+    for config in {item["config"] for item in row["workloads"]} & layout_of(dataset).configs.keys():
+        if config_named(config).table is SUBGRAPHS:
+            ids = [item["part_id"] for item in row["workloads"] if item["config"] == config]
+            for part in read_local_rows(dataset, config, ids):
                 parts[part["subgraph_hash"]] = part
     missing = [item for item in row["workloads"] if item["subgraph_hash"] not in parts]
     if missing:

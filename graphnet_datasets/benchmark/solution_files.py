@@ -36,7 +36,7 @@ def candidate(*inputs):
     return _definition(_definition.names[-1], *inputs)
 """,
 }
-"""Python files that offer a solution in another language as a candidate."""
+"""Python files whose candidate is a solution in another language."""
 _TC = re.compile(
     r"\s*(#.*\n\s*)*def\s+\w+\s*\((?:\s*(?:u?int\d*|float\d*|double|bool|half)\b|\s*\))"
 )
@@ -77,7 +77,7 @@ def read_solution(path: Path) -> tuple[str, str]:
         ) from error
 
 
-def reference_of_text(source: str, language: str = "") -> str:
+def reference_of_text(source: str, language: str) -> str:
     """Store a solution's text in the user's cache, and return the reference that a worker loads.
 
     Nothing of the text runs.
@@ -86,12 +86,10 @@ def reference_of_text(source: str, language: str = "") -> str:
         CandidateError: A Python text does not define exactly one candidate.
         CompilerError: The text cannot be stored.
     """
-    language = language or language_of(source)
     wrapper = _WRAPPERS.get(language)
     if wrapper is not None:
         return store_source(wrapper.format(source=source), "candidate") + CALL_MARK
-    path = Path(store_source(source, "solution").rpartition(":")[0])
-    return reference_of_file(path)
+    return reference_of_file(Path(store_source(source, "solution").rpartition(":")[0]))
 
 
 def reference_of_file(path: Path) -> str:

@@ -40,7 +40,9 @@ struct Tensor {
 };
 """
 MAX_LOG = 4000
-"""Maximum number of characters of a compiler's output that are kept."""
+"""Maximum number of characters of a build log, which is the output of `g++` or `nvcc`."""
+BUILD_LOG = "build: "
+"""The beginning of the warning with the build log in a run's record."""
 
 
 class _Tensor(ctypes.Structure):
@@ -53,7 +55,7 @@ class _Tensor(ctypes.Structure):
 
 
 class NativeCandidate:
-    """The name of the file of a native candidate, and its text."""
+    """A candidate in C++ or CUDA, with the name and the text of its file."""
 
     def __init__(self, name: str, text: str) -> None:
         self.path, self._text = Path(name), text
@@ -86,7 +88,11 @@ class NativeCandidate:
                 f'`extern "C" void {ENTRY}(const Tensor* inputs, Tensor* outputs)`.'
             ) from error
         function.restype = None
-        numbers = list(_flatten(attributes.values()))
+        numbers = [
+            number
+            for value in attributes.values()
+            for number in (value if isinstance(value, tuple) else (value,))
+        ]
         constants = (ctypes.c_double * max(1, len(numbers)))(*numbers)
         outputs_of = _OutputSizes(module, graph_inputs)
         is_cuda = self.path.suffix == ".cu"
@@ -133,11 +139,11 @@ def build_library(path: Path) -> tuple[Path, str]:
     (path.parent / "graphnet.h").write_text(HEADER)
     library = path.with_suffix(".so")
     words = [*command, f"-I{path.parent}", str(path), "-o", str(library)]
-    done = subprocess.run(  # noqa: S603 - a compiler, in the process that runs the candidate
+    process = subprocess.run(  # noqa: S603 - a compiler, in the process that runs the candidate
         words, capture_output=True, text=True, errors="replace", check=False
     )
-    log = done.stderr.replace(f"{path.parent}/", "")[:MAX_LOG].strip()
-    if done.returncode:
+    log = process.stderr.replace(f"{path.parent}/", "")[:MAX_LOG].strip()
+    if process.returncode:
         raise CandidateError(f"`{command[0]}` cannot compile `{path.name}`:\n{log}")
     return library, log
 
@@ -149,7 +155,7 @@ class _OutputSizes:
         self._module = module
         self._names = tuple(graph_inputs)
         self._passed = {name for name, value in graph_inputs.items() if value is None}
-        self._known: dict[Any, Any] = {}
+        self._specs: dict[Any, Any] = {}
 
     def __call__(self, inputs: Sequence[Any]) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         import torch
@@ -157,9 +163,9 @@ class _OutputSizes:
         key = tuple(
             tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in inputs
         )
-        if key not in self._known:
-            self._known[key] = self._infer(inputs)
-        return self._known[key]
+        if key not in self._specs:
+            self._specs[key] = self._infer(inputs)
+        return self._specs[key]
 
     def _infer(self, inputs: Sequence[Any]) -> tuple[list[Any], Callable[[list[Any]], Any]]:
         import torch
@@ -193,11 +199,3 @@ def _as_array(tensors: Sequence[Any]) -> Any:
             tensor.data_ptr(), rank, integers(*tensor.shape), integers(*tensor.stride())
         )
     return array
-
-
-def _flatten(values: Any) -> Any:
-    for value in values:
-        if isinstance(value, tuple):
-            yield from value
-        else:
-            yield value

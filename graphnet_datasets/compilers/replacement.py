@@ -19,7 +19,7 @@ from ..errors import CandidateError
 from ..suggestions import did_you_mean
 from ..terminal import counted, first_few
 from .base import Compiler
-from .native import NativeCandidate
+from .native import BUILD_LOG, NativeCandidate
 
 CALL_MARK = "()"
 """The end of references to candidates that are called with the inputs of the graph."""
@@ -127,7 +127,7 @@ def make_replacement(reference: str, compiler_framework: str) -> type[Compiler]:
                 target, log = target.compile_for(
                     module, self.graph_inputs, self.graph_attributes, self._directory / "native"
                 )
-                self.warnings += [f"build: {log}"] if log else []
+                self.warnings += [BUILD_LOG + log] if log else []
             name = self.name.removesuffix(CALL_MARK)
             return bind(target, name, self.graph_inputs, self.graph_attributes)
 

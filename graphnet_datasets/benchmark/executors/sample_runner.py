@@ -22,7 +22,7 @@ from ...sample import Sample
 from ...schema import Status
 from ...schema.sample_files import write_row
 from ...timing.heap import KEPT_HEAP
-from ..draw_plan import DrawPlan, plan_draws
+from ..draw_plan import plan_draws
 from ..handover import (
     CANDIDATE_PHASES,
     COMPILERS_VARIABLE,
@@ -293,7 +293,7 @@ class SampleRunner:
         record = self.begin_record(job, run_id, candidate)
         worker_job = dataclasses.replace(
             self.make_worker_job(candidate, "candidate"),
-            plan=self.draw_plan(job),
+            plan=plan_draws(job.row, job.sample),
             restores_state=restores_state,
         )
         with self._attempts(job, worker_job) as (outcome, directory, num_attempts):
@@ -324,10 +324,6 @@ class SampleRunner:
         with self._attempts(job, worker_job) as (outcome, directory, num_attempts):
             eager_alone = read_eager_alone(outcome, directory, run, earlier, job.sample)
         return eager_alone, num_attempts
-
-    def draw_plan(self, job: SampleJob) -> DrawPlan | None:
-        """Return the draw plan of a sample, or None if its outputs are not random."""
-        return plan_draws(job.row, job.sample)
 
     @contextlib.contextmanager
     def _attempts(

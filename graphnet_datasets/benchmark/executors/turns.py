@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...isolation import Ending, Outcome
 from ...schema import Status
+from ..draw_plan import plan_draws
 from ..judging import judging
 from ..judging.eager_alone import EagerAlone
 from ..judging.endings import is_harness_failure
@@ -114,7 +115,7 @@ def _run_in_turns(
         ):
             keep_pairs(doubted.record, _why(eager))
             return doubted
-        run = judging.Run(record, outcome, eager, plan=runner.draw_plan(job))
+        run = judging.Run(record, outcome, eager, plan=plan_draws(job.row, job.sample))
         run.take_changes(doubted)
         read_run(run, outcome, places[0])
     return run
@@ -145,7 +146,7 @@ def _run_both(
     own = dataclasses.replace(
         runner.make_worker_job(candidate, "candidate"),
         turns=turns,
-        plan=runner.draw_plan(job),
+        plan=plan_draws(job.row, job.sample),
         restores_state=restores_state,
     )
     of_eager = dataclasses.replace(own, kind="eager_in_turns")
