@@ -27,7 +27,7 @@ DTYPES = frozenset(
         *("int64", "int32", "int16", "int8", "bool"),
     }
 )
-"""Dtypes of definitions; the names are the same here."""
+"""Dtypes of definitions, which have the same names in this library."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +43,8 @@ def export_problem(problem: Problem) -> Exported:
     """Return the definitions and workloads of a problem, as JSON-compatible data.
 
     Sizes that are equal in all workloads are constant axes. A workload cannot be expressed if it
-    has symbols, strided inputs, integers that are not scalars, whose values matter, other dtypes,
-    or outputs of unknown size.
+    has symbols, numbers, strided inputs, integer tensors (whose values matter), other dtypes, or
+    outputs of unknown size.
     """
     groups: dict[str, list[tuple[Sample, str]]] = {}
     left_out: dict[str, str] = {}
@@ -68,14 +68,15 @@ def export_problem(problem: Problem) -> Exported:
             left_out |= {sample.id: str(error) for sample in samples}
             continue
         definitions.append(definition)
-        variable = {
-            axis for axis, described in definition["axes"].items() if described["type"] == "var"
-        }
         workloads += [
             {
                 "definition": name,
                 "workload": {
-                    "axes": {axis: axes[axis][place] for axis in axes if axis in variable},
+                    "axes": {
+                        axis: sizes[place]
+                        for axis, sizes in axes.items()
+                        if definition["axes"][axis]["type"] == "var"
+                    },
                     "inputs": {tensor: {"type": "random"} for tensor in definition["inputs"]},
                     "uuid": identity,
                 },
@@ -93,10 +94,7 @@ def write_exported(exported: Exported, directory: Path) -> list[Path]:
         path = directory / "definitions" / kind / f"{name}.json"
         lines = [json.dumps(item) for item in exported.workloads if item["definition"] == name]
         traces = directory / "workloads" / kind / f"{name}.jsonl"
-        for file, text in (
-            (path, json.dumps(definition, indent=2)),
-            (traces, "\n".join(lines)),
-        ):
+        for file, text in ((path, json.dumps(definition, indent=2)), (traces, "\n".join(lines))):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_text(file, text + "\n")
             paths.append(file)

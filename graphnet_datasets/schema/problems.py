@@ -27,8 +27,8 @@ WORKLOAD_FIELDS = [
     ("num_occurrences", pa.int64()),
     ("parents", pa.list_(pa.string())),
 ]
-"""A row of a table of parts, as inputs of a problem. The row itself holds strides, statistics,
-symbols and the graph, which is the reference."""
+"""A part of a graph as a workload of a problem. The row of the part contains its graph, which is
+the reference, and the strides, statistics and symbols of the inputs."""
 
 PROBLEMS_SCHEMA = pa.schema(
     [
