@@ -81,10 +81,10 @@ def _part(
     sample = Sample(
         f"test/{name}", "torch", "other", tuple(inputs), ops, (Ref(len(inputs) + len(ops) - 1),)
     )
-    provenance = Provenance(source="tests", license="MIT", parent_id=f"model/{shape[-1]}")
-    return dataclasses.replace(
-        sample, kind="subgraph", provenance=dataclasses.replace(provenance, num_occurrences=3)
+    provenance = Provenance(
+        source="tests", license="MIT", parent_id=f"model/{shape[-1]}", num_occurrences=3
     )
+    return dataclasses.replace(sample, kind="subgraph", provenance=provenance)
 
 
 def write_problems(

@@ -11,6 +11,7 @@ from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import ListArg, Ref, SliceArg
 
 X = Ref(0)
+SOURCE = Ref(0)
 WHOLE = SliceArg(None, None, None)
 
 
@@ -125,9 +126,6 @@ def test_each_result_of_an_operator_takes_a_place() -> None:
     orders = find_orders(sample_of(*ops, outputs=(Ref(1), Ref(2))))
     assert orders is not None
     assert orders.direct == {2: (0, "positions")}
-
-
-SOURCE = Ref(0)
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ def test_outputs_from_before_a_field_came_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_records_that_are_no_regular_file_are_refused(kind: str, tmp_path: Path) -> None:
+def test_records_that_are_not_regular_files_are_refused(kind: str, tmp_path: Path) -> None:
     if kind == "pipe":
         os.mkfifo(tmp_path / "runs.parquet")
     else:

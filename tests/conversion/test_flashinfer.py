@@ -45,7 +45,7 @@ def test_numeric_arguments_make_definitions(tmp_path: Path) -> None:
     assert len(exported.definitions) == len(exported.workloads) == 2
 
 
-def test_what_cannot_be_expressed_is_listed(tmp_path: Path) -> None:
+def test_a_strided_workload_is_left_out_with_the_reason(tmp_path: Path) -> None:
     plain = softmax(4, 8, 1)
     value = dataclasses.replace(plain.inputs[0].value, stride=(1, 4))
     strided = dataclasses.replace(
