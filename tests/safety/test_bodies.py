@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from graphnet_datasets.errors import (
     UnknownOperatorError,
 )
 from graphnet_datasets.frameworks.torch.building import bodies
+from graphnet_datasets.frameworks.torch.shapes import propagate
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Graph, ListArg, Ref
 
@@ -97,6 +99,13 @@ def test_operators_of_bodies_obey_the_limits_of_all_operators(
 def test_calls_of_another_form_are_refused(name: str, args: tuple[Any, ...]) -> None:
     with pytest.raises(MaterializeError):
         materialize(calling(name, *args))
+
+
+def test_shapes_of_other_operators_with_bodies_are_refused() -> None:
+    sample = calling("cond", True, RELU, RELU, (Ref(0),))
+    sample = dataclasses.replace(sample, ops=(Op("torch.relu", (RELU,)), sample.ops[1]))
+    with pytest.raises(MaterializeError, match="type `Graph` cannot be passed"):
+        propagate(sample)
 
 
 def test_a_loop_without_end_stops(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,6 @@ def _device(device: str | torch.device) -> torch.device:
 
 _NUMBER = Input("symbol", Value("int64", ()), "1")
 """Input of a body that is a Python number."""
-_TENSOR = Input("input", Value("float32", ()))
 
 
 class _Builder:
@@ -245,15 +244,16 @@ class _Builder:
     def _call_bodies(self, position: int, op: Op) -> Step:
         """Return a step for an operator with bodies, each of which becomes a module."""
         call = read_body_call(op)
-        inputs = tuple(
-            _NUMBER if type(arg) is not Ref or arg.index in self.numbers else _TENSOR
-            for arg in call.operands
-        )
+        are_numbers = [type(arg) is not Ref or arg.index in self.numbers for arg in call.operands]
         if call.is_loop and self.loop_limit_s is not None:
             place = f"Op {position} (`{op.target}`) of `{self.sample.id}`"
             self.loops[position] = LoopChecks(place, self.loop_limit_s)
         modules = []
         for number, body in enumerate(self.sample.bodies[position]):
+            inputs = tuple(
+                _NUMBER if is_number else item
+                for item, is_number in zip(body.inputs, are_numbers, strict=True)
+            )
             builder = _Builder(dataclasses.replace(body, inputs=inputs), self.device, self.customs)
             builder.loop_limit_s = self.loop_limit_s
             # The first body of a loop runs once per iteration.

@@ -97,7 +97,6 @@ def test_source_text_defines_bodies_and_is_read_back() -> None:
         "@torch.relu\n        def f(x):\n            return (x,)",
         "def f(x=1):\n            return (x,)",
         "def f(*x):\n            return (x,)",
-        "def f(x: torch.save('file')):\n            return (x,)",
         "def f():\n            return (input_0,)",
         "def f(x):\n            return f(x)",
         "async def f(x):\n            return (x,)",
@@ -105,6 +104,17 @@ def test_source_text_defines_bodies_and_is_read_back() -> None:
     ],
 )
 def test_source_text_with_other_functions_is_refused(body: str) -> None:
+    with pytest.raises((SourceError, UnknownOperatorError)):
+        parse_branch(body)
+
+
+def test_annotations_of_bodies_are_ignored() -> None:
+    body = "def f(x: torch.save('file')):\n            return (x,)"
+    assert parse_branch(body).num_ops == 1
+
+
+def parse_branch(body: str) -> Sample:
+    """Return the sample of source text whose two branches are the function `f`."""
     text = f"""
 import torch
 class GraphModule(torch.nn.Module):
@@ -113,12 +123,7 @@ class GraphModule(torch.nn.Module):
         a = torch.ops.higher_order.cond(True, f, f, (input_0,))
         return (a,)
 """
-    metadata = {"input_0": TensorMeta("input_0", "float32", (3, 4))}
-    if ": torch.save" in body:  # annotations are ignored, as those of `forward`
-        assert parse_source(text, metadata, sample_id="a").num_ops == 1
-        return
-    with pytest.raises((SourceError, UnknownOperatorError)):
-        parse_source(text, metadata, sample_id="a")
+    return parse_source(text, {"input_0": TensorMeta("input_0", "float32", (3, 4))}, sample_id="a")
 
 
 def test_shapes_of_branches_and_loops() -> None:
@@ -242,23 +247,19 @@ def test_captures_with_bodies_compute_what_the_module_computes(
         sample = capture(module, x)
     assert sample.bodies
     assert Sample.from_row(sample.to_row()) == sample
-    arguments = {}
-    weights = iter(module.parameters())
-    for name, item in zip(sample.input_names, sample.inputs, strict=True):
-        if item.role == "constant":
-            stored = make_inputs(sample)[name]
-            arguments[name] = stored
-        else:
-            arguments[name] = x if item.role == "input" else next(weights)
+    roles = {name: item.role for name, item in zip(sample.input_names, sample.inputs, strict=True)}
+    stored, weights = make_inputs(sample), iter(module.parameters())
     materialized = materialize(sample)
+    arguments: dict[str, Any] = {
+        name: stored[name] if role == "constant" else next(weights)
+        for name, role in roles.items()
+        if role != "input"
+    }
+    names = [name for name, role in roles.items() if role == "input"]
     for argument in (x, -x):
-        arguments = {
-            name: argument if item.role == "input" else arguments[name]
-            for name, item in zip(sample.input_names, sample.inputs, strict=True)
-        }
         with torch.no_grad():
             expected = module(argument)
-            actual = materialized(**arguments)
+            actual = materialized(**arguments, **dict.fromkeys(names, argument))
         expected = expected if isinstance(expected, tuple) else (expected,)
         for result, reference in zip(actual, expected, strict=True):
             torch.testing.assert_close(result, reference)

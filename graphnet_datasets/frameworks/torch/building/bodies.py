@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 
-import numpy as np
 import torch
 
 from ....errors import MaterializeError, TimeLimitError
-from ....sample import Input, Op, Value
+from ....sample import Op
 from ....sample.arguments import Arg, Graph, ListArg, Ref
 from ...deadline import Deadline
 from ..operators.table import HIGHER_ORDER_PREFIX
@@ -17,8 +15,8 @@ from ..operators.table import HIGHER_ORDER_PREFIX
 MAX_ITERATIONS = 1_000_000
 """Iterations of a loop in the caller's process."""
 
-CHECKS_NAME = "loop_checks"
-"""Start of the names of submodules that bound the work of loops."""
+LOOP_CHECKS_NAME = "loop_checks"
+"""Prefix of the names of submodules that bound the work of loops."""
 
 _FORMS = {
     "cond": "a condition, two bodies and a tuple of operands",
@@ -109,7 +107,7 @@ def _items(arg: Arg) -> tuple[Arg, ...] | None:
 class LoopChecks(torch.nn.Module):
     """Bound on the iterations and the time of a loop.
 
-    The graph calls it before the loop, and each iteration calls it.
+    The graph calls it before the loop and in each iteration.
 
     Raises:
         TimeLimitError: If the loop exceeds `MAX_ITERATIONS` or the time limit.
@@ -134,55 +132,3 @@ class LoopChecks(torch.nn.Module):
                 f"{self._place} runs for more than {MAX_ITERATIONS:,} iterations. Skip the sample."
             )
         self._deadline.check(self._place)
-
-
-def number_input(number: bool | int | float) -> Input:
-    """Return the input of a body for a Python number.
-
-    >>> number_input(3).value
-    Value(dtype='int64', shape=(), stride=None)
-    """
-    dtype = {bool: "bool", int: "int64", float: "float64"}[type(number)]
-    data = np.array(number, dtype).tobytes()
-    return Input("scalar", Value(dtype, ()), data=data)
-
-
-def slice_of(item: Input) -> Input:
-    """Return the input of a body for an element of `item` along its first axis."""
-    shape, stride = item.value.shape or (), item.value.stride
-    return Input(
-        "input", Value(item.value.dtype, shape[1:], None if stride is None else stride[1:])
-    )
-
-
-def join_outputs(
-    call: BodyCall,
-    inputs: Sequence[Input],
-    outputs: Sequence[Sequence[Value] | None],
-    num_iterations: int,
-) -> list[Value] | None:
-    """Return the results of a call whose bodies have the given outputs, without strides.
-
-    Returns None if the results are unknown, differ between branches, or do not have the shapes of
-    the carried values of a loop.
-    """
-    last = outputs[-1]
-    if last is None or outputs[0] is None:
-        return None
-    results = [Value(value.dtype, value.shape) for value in last]
-    if call.name == "cond":
-        first = [Value(value.dtype, value.shape) for value in outputs[0]]
-        return results if results == first else None
-    num_carried = len(call.carried)
-    carried = [Value(item.value.dtype, item.value.shape) for item in inputs[:num_carried]]
-    if any(item.role != "input" for item in inputs[:num_carried]):
-        return None
-    if results[:num_carried] != carried:
-        return None
-    if call.name == "while_loop":
-        return results if len(results) == num_carried else None
-    stacked = [
-        Value(value.dtype, (num_iterations, *(value.shape or ())))
-        for value in results[num_carried:]
-    ]
-    return carried + stacked

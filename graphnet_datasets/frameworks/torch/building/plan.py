@@ -16,8 +16,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ....sample.arguments import Ref
-from .bodies import CHECKS_NAME as LOOP_CHECKS_NAME
-from .bodies import LoopChecks
+from .bodies import LOOP_CHECKS_NAME, LoopChecks
 from .run_checks import NAME as CHECKS_NAME
 from .run_checks import SizeChecks
 
@@ -44,7 +43,7 @@ class Plan:
     `placeholders` and `attributes` map value indices to names of arguments and module attributes.
     `dying` lists the values whose last use is each step. `checks` examine the operands of some
     steps before the call. `bodies` are the modules among the arguments by name. `loops` bound the
-    work of the loops at some steps; `own_loop` is that of the loop whose body this is.
+    work of the loops at some steps, and `own_loop` that of the loop whose body this is.
     """
 
     placeholders: Mapping[int, str]

@@ -286,13 +286,14 @@ class _Converter:
             target = self._canonical(node.target, qualified_name(node.target))
         if is_assertion(target):
             args = tuple(self._plain_message(arg) for arg in args)
-        closure = self._add_bodies(node)
+        constants = self._add_bodies(node)
         out = self._filled(node)
         arguments = [self._arg(arg) for arg in args]
-        if isinstance(last := arguments[-1] if closure else None, ListArg):
-            arguments[-1] = ListArg((*last.items, *closure))
-        elif isinstance(last, tuple):
-            arguments[-1] = (*last, *closure)
+        operands = arguments[-1] if constants else None
+        if isinstance(operands, ListArg):
+            arguments[-1] = ListArg((*operands.items, *constants))
+        elif isinstance(operands, tuple):
+            arguments[-1] = (*operands, *constants)
         op = Op(
             target,
             tuple(arguments),
@@ -306,10 +307,10 @@ class _Converter:
         )
         result = self._append(op, node)
         if out is not None:
-            copy = dataclasses.replace(
+            write = dataclasses.replace(
                 op, target="torch.Tensor.copy_", args=(self._arg(out), result), kwargs=()
             )
-            self._append(copy, node)
+            self._append(write, node)
 
     def _add_bodies(self, node: torch.fx.Node) -> tuple[Ref, ...]:
         """Convert the bodies among a node's arguments.
@@ -324,25 +325,24 @@ class _Converter:
             and arg not in self.refs
             and isinstance(body := _attribute_of(arg), torch.fx.GraphModule)
         }
-        constants = [constant for body in bodies.values() for constant in _constants_of(body)]
-        closure = tuple(dict.fromkeys(self.refs[constant] for constant in constants))
+        nodes = [constant for body in bodies.values() for constant in _constants_of(body)]
+        constants = tuple(dict.fromkeys(self.refs[constant] for constant in nodes))
         for arg, body in bodies.items():
             inner = copy.copy(self)
-            nodes = list(body.graph.nodes)
-            placeholders = [inner_node for inner_node in nodes if inner_node.op == "placeholder"]
+            placeholders = body.graph.find_nodes(op="placeholder")
             num_inputs = len(placeholders)
             inner.is_body, inner.ops, inner.outputs = True, [], ()
             # Only the number of inputs matters in a body.
-            inner.inputs = [scalar_input("", 0)] * (num_inputs + len(closure))
+            inner.inputs = [scalar_input("", 0)] * (num_inputs + len(constants))
             inner.refs = {
-                constant: Ref(num_inputs + closure.index(self.refs[constant]))
+                constant: Ref(num_inputs + constants.index(self.refs[constant]))
                 for constant in _constants_of(body)
             }
             inner.refs |= {placeholder: Ref(i) for i, placeholder in enumerate(placeholders)}
-            for inner_node in nodes:
+            for inner_node in body.graph.nodes:
                 inner._add_node(body, inner_node)
             self.refs[arg] = Graph(len(inner.inputs), tuple(inner.ops), inner.outputs)
-        return closure  # pyright: ignore[reportReturnType] - constants are references
+        return constants  # pyright: ignore[reportReturnType] - constants are references
 
     def _plain_message(self, arg: Any) -> Any:
         """Return an assertion message without the tracer's names of nodes and symbols."""

@@ -17,25 +17,25 @@ from ....errors import (
     TimeLimitError,
 )
 from ....inputs import make_array
-from ....sample import Input, Op, Sample, Value
-from ....sample.arguments import ListArg, Ref, iterate_leaves, iterate_refs
+from ....sample import Op, Sample, Value
+from ....sample.arguments import ListArg, iterate_refs
 from ....sample.vocabulary import ITEM_SIZE_BYTES
 from ...deadline import Deadline
-from ..building.bodies import (
-    MAX_ITERATIONS,
-    BodyCall,
-    has_bodies,
-    join_outputs,
-    number_input,
-    read_body_call,
-    slice_of,
-)
+from ..building.bodies import MAX_ITERATIONS, has_bodies, read_body_call
 from ..building.entries import custom_operator_of
 from ..building.literals import autocast_arguments, to_fx
 from ..building.regions import AUTOCAST, Regions
 from ..building.unchecked import refusal
-from ..operators import Operator, is_walkable, lookup, mutates, resolve
+from ..operators import Operator, is_walkable, lookup, resolve
 from ..tensors import concrete_stride, dtype_of, storage_elements, to_tensor
+from .bodies import (
+    OperandMemory,
+    body_input,
+    count_iterations,
+    iteration_inputs,
+    join_outputs,
+    output_values,
+)
 from .confined_fakes import ConfinedFakeMode
 from .costly_calls import check_call, check_repeats, check_result, join_place
 from .describing import describe
@@ -43,7 +43,7 @@ from .expanded_operands import copied_bytes
 from .footprint import Footprint
 from .forms import Form, Scalar, Storage, UnfitError, fake_of, form_of, map_forms
 from .known_numbers import gives_nothing, why_unknown
-from .live_memory import LiveMemory, storage_keys
+from .live_memory import LiveMemory
 from .observer import Observer
 from .operands import check_operands, is_trusting, why_guessed
 from .recurrent import WALKED_STEPS, Layer, kind_of, make_results, read_call
@@ -77,10 +77,6 @@ class Walk:
         is_quick: bool = False,
         is_body: bool = False,
     ) -> None:
-        self.is_body = is_body
-        self.outer_keys: frozenset[int] = frozenset()
-        self.writes_outside = False
-        self.body_bytes = 0  # memory inside of the bodies of the current operator
         self.allow_unchecked_operators = allow_unchecked_operators
         self.observer = observer or Observer()
         self.is_quick = is_quick and observer is None  # an observer sees only fake tensors
@@ -101,6 +97,9 @@ class Walk:
         self.guesses = Guesses()
         self.unchecked = ""
         self.failure: Exception | None = None  # torch's error for the latest failed call
+        self.is_body = is_body
+        self.outer = OperandMemory((), self.storages)
+        self.body_bytes = 0  # memory inside of the bodies of the current operator
 
     def run(self) -> Footprint:
         """Walk the whole graph and return its memory use and result descriptions."""
@@ -123,8 +122,7 @@ class Walk:
                 if type(value) is not Form or not self.unsettled.is_within(value):
                     self.unsettled.check_elements(value, f"An input of `{self.sample.id}`")
             if self.is_body:
-                keys = (storage_keys(value, self.storages) for value in self.values)
-                self.outer_keys = frozenset(key for of_value in keys for key in of_value)
+                self.outer = OperandMemory(self.values, self.storages)
             dying_values = self.sample.dying_values
             self.observer.start(input_bytes, self.values)
             watching.enter_context(self.observer)
@@ -205,10 +203,10 @@ class Walk:
         self.body_bytes = 0
         try:
             self.observer.begin(position)
-            if self.outer_keys:
-                self._check_write(position, op)
+            if self.is_body and custom_operator_of(self.sample, op) is None:
+                self.outer.note(op, [self.values[ref] for ref in self.sample.op_refs[position]])
             before, self.is_recorded = self.unchecked, False
-            if position in self.sample.bodies or has_bodies(op.target):
+            if has_bodies(op.target):
                 result = self._call_bodies(position, op, regions)
             else:
                 result = self._call(op, regions)
@@ -261,17 +259,23 @@ class Walk:
         or if the bodies could change values of the graph around them.
         """
         call = read_body_call(op)
-        inputs = tuple(self._body_input(arg) for arg in call.operands)
-        num_carried = len(call.carried)
-        trips = self._trips(call, inputs)
-        if trips is None or self.unsettled.reach(position) or self.guesses.reach(op):
+        inputs = tuple(body_input(arg, self.values) for arg in call.operands)
+        num_iterations = count_iterations(call, inputs)
+        if (
+            num_iterations is not None
+            and num_iterations > MAX_ITERATIONS
+            and not self.allow_unchecked_operators
+        ):
+            raise TimeLimitError(
+                f"The call runs for {num_iterations:,} iterations; at most {MAX_ITERATIONS:,} are "
+                "accepted. Skip the sample."
+            )
+        if num_iterations is None or self.unsettled.reach(position) or self.guesses.reach(op):
             return self._unchecked_bodies(op, "has bodies whose operands have unknown sizes")
-        inputs = tuple(
-            slice_of(item) if num_carried <= place < num_carried + len(call.scanned) else item
-            for place, item in enumerate(inputs)
-        )
-        walks, outputs = [], []
-        for body in self.sample.bodies[position]:
+        inputs = iteration_inputs(call, inputs)
+        bodies = self.sample.bodies[position]
+        observers, outputs = [], []
+        for body in bodies:
             walk = Walk(
                 dataclasses.replace(body, inputs=inputs),
                 self.sizes,
@@ -285,45 +289,19 @@ class Walk:
             with _disable_current_modes():
                 footprint = walk.run()
             self.body_bytes = max(self.body_bytes, footprint.working_bytes - footprint.input_bytes)
-            self.unchecked = self.unchecked or walk.why_unchecked(footprint)
-            walks.append(walk)
-            outputs.append(walk.output_values(footprint))
-        results = join_outputs(call, inputs, outputs, trips)
-        if results is None:
+            results = [walk.values[ref] for ref in iterate_refs(body.outputs)]
+            self.unchecked = self.unchecked or walk.outer.why_unchecked(footprint, results)
+            observers.append(walk.observer)
+            outputs.append(output_values(walk.sample, footprint))
+        values = join_outputs(call, inputs, outputs, num_iterations)
+        if values is None:
             return self._unchecked_bodies(op, "has bodies whose results have unknown sizes")
-        repeats = trips if call.is_loop else None
-        noted = self.observer.join([walk.observer for walk in walks], repeats)
+        noted = self.observer.join(observers, num_iterations if call.is_loop else None)
         with self.observer.repeat(noted):
-            tensors = [self._body_result(value) for value in results]
-        self.body_bytes += sum(full_bytes(tensor) for tensor in tensors[num_carried:])
-        is_single = not isinstance(self.sample.bodies[position][-1].outputs, tuple | ListArg)
+            tensors = [self._body_result(value) for value in values]
+        self.body_bytes += sum(map(full_bytes, tensors[len(call.carried) :]))
+        is_single = not isinstance(bodies[-1].outputs, tuple | ListArg)
         return tensors[0] if is_single and not call.is_loop else tuple(tensors)
-
-    def _body_input(self, arg: Any) -> Input:
-        """Return the input that a body receives for an operand; its shape may be unknown."""
-        value = self.values[arg.index] if isinstance(arg, Ref) else arg
-        if type(value) in (bool, int, float):
-            return number_input(value)
-        described = list(describe(value))
-        return Input("input", described[0] if len(described) == 1 else Value())
-
-    def _trips(self, call: BodyCall, inputs: tuple[Input, ...]) -> int | None:
-        """Return the known iterations of a loop, 1 if they depend on data, or None if unknown."""
-        if any(item.value.dtype is None or item.value.shape is None for item in inputs):
-            return None
-        scanned = inputs[len(call.carried) :][: len(call.scanned)]
-        lengths = {item.value.shape[:1] for item in scanned if item.value.shape is not None}
-        if not scanned:
-            return None if call.name == "scan" else 1
-        length = lengths.pop()
-        if lengths or not length or type(length[0]) is not int:
-            raise MaterializeError("Expected tensors of one length to scan.")
-        if length[0] > MAX_ITERATIONS and not self.allow_unchecked_operators:
-            raise TimeLimitError(
-                f"The call runs for {length[0]:,} iterations; at most {MAX_ITERATIONS:,} are "
-                "accepted. Skip the sample."
-            )
-        return length[0]
 
     def _body_result(self, value: Value) -> Any:
         if self.is_quick:
@@ -335,50 +313,6 @@ class Walk:
     def _unchecked_bodies(self, op: Op, reason: str) -> Any:
         self.unchecked = self.unchecked or reason
         return self._recorded(op)
-
-    def _check_write(self, position: int, op: Op) -> None:
-        """Mark a body as unchecked if an operator may write to an operand of the body."""
-        if custom_operator_of(self.sample, op) is not None or not mutates(op):
-            return
-        operands = [self.values[ref] for ref in self.sample.op_refs[position]]
-        if self._shares(operands) or any(isinstance(item, Unknown) for item in operands):
-            self.writes_outside = True
-
-    def _shares(self, values: list[Any]) -> bool:
-        return any(
-            not self.outer_keys.isdisjoint(storage_keys(value, self.storages)) for value in values
-        )
-
-    def why_unchecked(self, footprint: Footprint) -> str:
-        """Return why a walked body may not run in the caller's process, or ""."""
-        if footprint.unchecked:
-            return "has a body with an operator that is not checked"
-        if footprint.unsettled:
-            return "has a body with tensors whose sizes depend on elements"
-        if self.writes_outside:
-            return "has a body that writes to its operands"
-        outputs = [self.values[ref] for ref in iterate_refs(self.sample.outputs)]
-        keys = [key for value in outputs for key in storage_keys(value, self.storages)]
-        if self._shares(outputs) or len(set(keys)) < len(keys):
-            return "has a body whose results share memory"
-        return ""
-
-    def output_values(self, footprint: Footprint) -> list[Value] | None:
-        """Return the outputs of a walked body, or None unless all are tensors of known shape."""
-        values: list[Value] = []
-        num_inputs = len(self.sample.inputs)
-        for leaf in iterate_leaves(self.sample.outputs):
-            if not isinstance(leaf, Ref):
-                return None
-            if leaf.index < num_inputs:
-                is_tensor = self.sample.inputs[leaf.index].role == "input"
-                of_leaf = (self.sample.inputs[leaf.index].value,) if is_tensor else ()
-            else:
-                of_leaf = footprint.results[leaf.index - num_inputs] or ()
-            if len(of_leaf) != 1 or of_leaf[0].shape is None or of_leaf[0].dtype is None:
-                return None
-            values += of_leaf
-        return values
 
     def _call(self, op: Op, regions: Regions) -> Any:
         if custom_operator_of(self.sample, op) is not None:
