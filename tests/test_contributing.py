@@ -241,6 +241,34 @@ class FirstTuner(MemoryTuner):
     ),
 )
 
+GATHER = """\
+gather: aten torch Tensor checked flops=0 rule@Tensor,torch=value.gather
+    torch_index=2.index/table:0.input/axis:1.dim
+"""
+GATHER_CHECK = """
+import torch
+from graphnet_datasets import materialize
+from graphnet_datasets.frameworks.torch.operators import is_checked, lookup
+from graphnet_datasets.frameworks.torch.walking.flop_formulas import count_flops
+from graphnet_datasets.frameworks.torch.walking.forms import Form
+from graphnet_datasets.frameworks.torch.walking.rules import apply_rule
+from graphnet_datasets.inputs.consumers import Indexing, indexing_of
+from graphnet_datasets.sample import Input, Op, Sample, Value
+from graphnet_datasets.sample.arguments import Ref
+
+assert is_checked(lookup("torch.Tensor.gather"))
+forms = Form((5, 3), None, torch.float32), Form((2, 3), None, torch.int64)
+assert apply_rule("torch.gather", (forms[0], 0, forms[1]), {}).shape == (2, 3)
+table, index = torch.rand(5, 3), torch.tensor([[4, 0, 2], [1, 1, 3]])
+result = torch.gather(table, 0, index)
+assert count_flops(torch.ops.aten.gather.default, (table, 0, index), result) == 0
+op = Op("torch.gather", (Ref(0), 0, Ref(1)))
+assert indexing_of("torch", op) == Indexing(((2, "index"),), (0, "input"), (1, "dim"))
+inputs = Input("input", Value("float32", (5, 3))), Input("input", Value("int64", (2, 3)))
+sample = Sample("example/gather", "torch", "other", inputs, (op,), Ref(2))
+assert torch.equal(materialize(sample)(table, index), result)
+"""
+
 
 def rows_of_the_page() -> dict[str, list[str]]:
     """Return the cells of each row of the table of paths, by the first cell."""
@@ -283,6 +311,21 @@ def test_a_path_needs_the_stated_number_of_files(contribution: Contribution, scr
     finally:
         for path, text in before.items():
             path.unlink() if text is None else path.write_text(text)
+
+
+def test_an_entry_is_all_that_the_library_knows_about_an_operator(scratch: Path) -> None:
+    family = scratch / "graphnet_datasets" / "operators" / "families" / "indexing.py"
+    text = family.read_text()
+    without, count = re.subn(r"(?m)^gather: .*\n(?:    .*\n)*", "", text)
+    assert count == 1
+    try:
+        family.write_text(without)
+        assert "UnknownOperatorError" in run(scratch, "-c", GATHER_CHECK).stderr
+        family.write_text(edited(family, [('ENTRIES = """\n', f'ENTRIES = """\n{GATHER}')]))
+        checked = run(scratch, "-c", GATHER_CHECK)
+        assert checked.returncode == 0, checked.stderr
+    finally:
+        family.write_text(text)
 
 
 def edited(path: Path, edits: list[tuple[str, str]]) -> str:
