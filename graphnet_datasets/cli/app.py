@@ -1,8 +1,8 @@
 """The root of the command line: global options and error output.
 
-A command group is a file here with its own `typer.Typer`, added below. Other packages add theirs by
-an entry point (`COMMAND_GROUP`). Commands import their dependencies when they are called, so that
-`graphnet --help` stays fast.
+A command group is a file here with its own `typer.Typer`, added below. Other packages add theirs
+through an entry point (`COMMAND_GROUP`). Commands import their dependencies when they are called,
+so that `graphnet --help` stays fast.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def score(
     if as_json:
         if len(arms) > 1:
             raise ScoreError(
-                f"There are runs of {', '.join(f'`{name}`' for name in arms)}, and "
-                "`--json` prints the scores of one. Choose it with `--compiler`."
+                f"There are runs of {', '.join(f'`{name}`' for name in arms)}, but "
+                "`--json` prints the scores of one compiler. Choose it with `--compiler`."
             )
         ((name, table),) = arms.items()
         result = _as_json(table, options)

@@ -253,7 +253,9 @@ class _Checker:
                 raise self._error(where, "has a body whose operators have recorded results", ())
             self._check_op(index, op, body.num_inputs + index, f"{where}, ", depth)
         self._check_arg(
-            body.outputs, f"{where}, the outputs of a body", body.num_inputs + len(body.ops)
+            body.outputs,
+            f"{where}, the output structure of a body",
+            body.num_inputs + len(body.ops),
         )
         self._checked_args = outer_args
 

@@ -196,7 +196,7 @@ _BODY_INPUT = Input("input", Value("float32", ()))
 
 def _body_sample(sample: Sample, body: Graph) -> Sample:
     return Sample(
-        # The id of a sample may be as long as an id may be.
+        # The id of the sample may already have the maximum length.
         f"{sample.id[:400].rstrip('/')}/body",
         sample.framework,
         sample.task,
@@ -357,7 +357,7 @@ class Sample:
     def count_results(self, leaf: Arg) -> int:
         """Return the number of flat outputs of a leaf of `outputs`.
 
-        A reference to an operator with several recorded tensors has one for each. An operator
+        A reference to an operator with several recorded tensors has one per tensor. An operator
         without tensors returns a number.
         """
         position = leaf.index - len(self.inputs) if isinstance(leaf, Ref) else -1

@@ -14,7 +14,8 @@ def check_no_bodies(sample: Sample) -> None:
 
     >>> check_no_bodies(Sample("example/empty", "torch", "other", (), (), ()))
     """
-    for position in sample.bodies:
+    if sample.bodies:
+        position = min(sample.bodies)
         target = sample.ops[position].target
         raise TransformError(
             f"Op {position} (`{target}`) of `{sample.id}` has bodies, which this transform does "

@@ -170,8 +170,8 @@ def test_two_compilers_give_two_tables_and_no_json(two_arms: Path) -> None:
     result = invoke("score", two_arms, "--json")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "Error: There are runs of `inductor`, `torchscript`, and `--json` prints the "
-        "scores of one. Choose it with `--compiler`.\n"
+        "Error: There are runs of `inductor`, `torchscript`, but `--json` prints the "
+        "scores of one compiler. Choose it with `--compiler`.\n"
     )
     chosen = json.loads(invoke("score", two_arms, "--json", "--compiler", "torchscript").stdout)
     assert chosen["samples"] == 1

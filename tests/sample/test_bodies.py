@@ -80,7 +80,7 @@ def test_a_body_in_the_longest_id_is_a_sample() -> None:
     [
         (Graph(2, (Op("torch.sub", (Ref(0), Ref(3))),), Ref(2)), "uses value 3"),
         (Graph(2, (Op("torch.relu", (Ref(2),)),), Ref(2)), "uses value 2"),
-        (Graph(2, (), Ref(2)), "outputs of a body uses value 2"),
+        (Graph(2, (), Ref(2)), "output structure of a body uses value 2"),
         (Graph(-1, (), None), "invalid number of inputs"),
         (Graph(2, (Op("a b", (Ref(0),)),), Ref(0)), "has the target 'a b'"),
         (Graph(2, (Op("torch.relu", (), (("a b", 1),)),), Ref(0)), "has the keyword 'a b'"),

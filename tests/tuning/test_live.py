@@ -52,19 +52,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> TaskReport:
 
 @pytest.fixture(scope="module")
 def task(report: TaskReport) -> Task:
-    return next(each for each in report.tasks if is_product(each))
+    return next(task for task in report.tasks if is_product(task))
 
 
 @pytest.fixture(scope="module")
 def space() -> Iterator[IsolatedSpace]:
-    with IsolatedSpace() as made:
-        yield made
+    with IsolatedSpace() as space:
+        yield space
 
 
 @pytest.fixture(scope="module")
 def measurer(task: Task) -> Iterator[LiveMeasurer]:
-    with LiveMeasurer([task], plan=TimingPlan(repeat=2, min_repeat_ms=1)) as made:
-        yield made
+    with LiveMeasurer([task], plan=TimingPlan(repeat=2, min_repeat_ms=1)) as measurer:
+        yield measurer
 
 
 @pytest.fixture(scope="module")
@@ -89,16 +89,16 @@ class TestCutting:
     pytestmark = slow_with_tvm
 
     def test_equal_operators_are_one_task_with_a_weight(self, report: TaskReport) -> None:
-        (product,) = (each for each in report.tasks if is_product(each))
+        (product,) = (task for task in report.tasks if is_product(task))
         assert (product.family, product.weight) == ("matmul", 2)
         assert product.flops >= 2 * 512 * 64 * 64 and product.arg_dtypes == ("float32",) * 4
         assert product.bytes == 4 * (2 * 512 * 64 + 64 * 64 + 64)
-        assert [each.sample_id for each in product.sources] == [SAMPLE]
+        assert [source.sample_id for source in product.sources] == [SAMPLE]
 
     def test_they_are_a_dataset_with_a_report(self, report: TaskReport) -> None:
         assert report.out is not None and not report.refused
         found = read_tasks(report.out)
-        assert set(found.tasks) == {each.task_id for each in report.tasks} and not found.skipped
+        assert set(found.tasks) == {task.task_id for task in report.tasks} and not found.skipped
         (line,) = report.report_path.read_text().splitlines()
         assert json.loads(line)["num_tasks"] == len(report.tasks)
         assert "matmul: " in report.summary()
@@ -112,31 +112,35 @@ class TestSpace:
     def test_a_seed_stands_for_its_candidates(self, space: IsolatedSpace, task: Task) -> None:
         first, again = (space.sample(task, 6, seed=3) for _ in range(2))
         other = space.sample(task, 6, seed=4)
-        assert first == again and {each.trace_hash for each in first} != {
-            each.trace_hash for each in other
+        assert first == again and {candidate.trace_hash for candidate in first} != {
+            candidate.trace_hash for candidate in other
         }
-        assert len({each.trace_hash for each in first}) == 6
+        assert len({candidate.trace_hash for candidate in first}) == 6
 
     def test_candidates_have_neighbours_features_and_knobs(
         self, space: IsolatedSpace, task: Task
     ) -> None:
         candidates = space.sample(task, 6, seed=0)
         assert all(
-            each is not None and each.ndim == 2 and each.shape[1] == 164
-            for each in space.features_of(candidates)
+            matrix is not None and matrix.ndim == 2 and matrix.shape[1] == 164
+            for matrix in space.features_of(candidates)
         )
-        graphs = [space.graph(each) for each in candidates]
-        assert len({graph.nodes.tobytes() for graph in graphs}) == 6  # each another program
+        graphs = [space.graph(candidate) for candidate in candidates]
+        assert len({graph.nodes.tobytes() for graph in graphs}) == 6  # the programs differ
         for graph in graphs:
             statements = np.isfinite(graph.log_runs)
             assert statements.any() and not graph.nodes[~statements, 1].any()  # stores alone
             # lowered: no loop of one iteration is left
             assert (graph.nodes[graph.nodes[:, 0] == 1, 14] > 0).all()
-        mutated = [space.mutate(each, seed) for seed, each in enumerate(candidates)]
-        made = [each for each in mutated if each is not None]
-        assert made and all(each.origin is Origin.MUTATE for each in made)
-        assert not {each.trace_hash for each in made} & {each.trace_hash for each in candidates}
-        assert mutated == [space.mutate(each, seed) for seed, each in enumerate(candidates)]
+        mutated = [space.mutate(candidate, seed) for seed, candidate in enumerate(candidates)]
+        mutants = [candidate for candidate in mutated if candidate is not None]
+        assert mutants and all(candidate.origin is Origin.MUTATE for candidate in mutants)
+        assert not {candidate.trace_hash for candidate in mutants} & {
+            candidate.trace_hash for candidate in candidates
+        }
+        assert mutated == [
+            space.mutate(candidate, seed) for seed, candidate in enumerate(candidates)
+        ]
         assert any("tile" in name for name in space.knobs(candidates[0]))
         pairs = [(one, two) for one in candidates for two in candidates if one != two]
         children = [space.crossover(*pair, seed=5) for pair in pairs]
@@ -165,8 +169,8 @@ class TestMeasuring:
         candidates = space.sample(task, 2, seed=0)
         broken = Candidate(task.task_id, ELSEWHERE, Origin.RANDOM)
         rows = list(measurer.measure([candidates[0], broken, candidates[1]]))
-        assert [each.status for each in rows] == ["ok", "schedule_failed", "ok"]
-        assert [each.candidate for each in rows[::2]] == candidates
+        assert [row.status for row in rows] == ["ok", "schedule_failed", "ok"]
+        assert [row.candidate for row in rows[::2]] == candidates
         for row, features in zip(rows[::2], space.features_of(candidates), strict=True):
             assert len(row.times_ms) == 2 and row.min_t is not None and row.min_t <= -3
             assert row.features is not None and np.array_equal(row.features, features)
@@ -213,7 +217,7 @@ def test_arrays_are_the_same_everywhere_and_indices_stay_inside() -> None:
     types = [((2, 3), "float32"), ((4,), "int64"), ((2,), "bfloat16"), ((3,), "bool")]
     first, again = make_arrays(types, 7), make_arrays(types, 7)
     assert all(one.tobytes() == two.tobytes() for one, two in zip(first, again, strict=True))
-    assert [str(each.dtype) for each in first] == [dtype for _, dtype in types]
+    assert [str(array.dtype) for array in first] == [dtype for _, dtype in types]
     assert set(first[1].tolist()) <= {0, 1} and (first[0] > 0).all()
     assert first[0].tobytes() != make_arrays(types, 8)[0].tobytes()
 
@@ -231,14 +235,14 @@ def test_an_input_that_was_written_to_is_wrong() -> None:
 
 
 def test_tasks_of_other_machines_are_refused() -> None:
-    made = Task("a", "{}", '{"kind": "llvm", "mcpu": "apple-m1"}', "matmul", "matmul", (), ())
-    assert foreign(target_of(made), "znver4") == (
+    task = Task("a", "{}", '{"kind": "llvm", "mcpu": "apple-m1"}', "matmul", "matmul", (), ())
+    assert foreign(target_of(task), "znver4") == (
         "is for the processor `apple-m1`, but this machine has `znver4`"
     )
     with pytest.raises(TuningError, match="is for the processor `apple-m1`"):
-        LiveMeasurer([made], mcpu="znver4")
+        LiveMeasurer([task], mcpu="znver4")
     with pytest.raises(TuningError, match="cannot be parsed"):
-        target_of(dataclasses.replace(made, target_json="[]"))
+        target_of(dataclasses.replace(task, target_json="[]"))
     with pytest.raises(TuningError, match="is not a valid timing plan"):
         TimingPlan(repeat=1)
 
@@ -278,8 +282,8 @@ class TestRunning:
         assert plans[0].num_resumed == 2 and "2 trials were measured earlier" in plans[0].text()
         assert len(seen) == len(set(seen)) == 3
         found = read_records(out)
-        assert [each.trace_hash for each in found.measurements] == seen
-        assert len({each.run_id for each in found.measurements}) == 1
+        assert [row.trace_hash for row in found.measurements] == seen
+        assert len({row.run_id for row in found.measurements}) == 1
         assert "3 measurements of 1 task written to" in done.summary()
 
     def test_tasks_of_other_machines_are_left_out_by_count(
@@ -342,12 +346,14 @@ class TestTemplates:
         with IsolatedSpace(kind="templates") as templates:
             everything = templates.enumerate(task)
             assert everything and len(everything) <= 40
-            assert all(each.origin is Origin.TEMPLATE for each in everything)
+            assert all(candidate.origin is Origin.TEMPLATE for candidate in everything)
             assert templates.mutate(everything[0], 0) is None
             drawn = templates.sample(task, 3, seed=0)
-        assert {each.trace_hash for each in drawn} < {each.trace_hash for each in everything}
+        assert {candidate.trace_hash for candidate in drawn} < {
+            candidate.trace_hash for candidate in everything
+        }
         rows = list(measurer.measure(drawn))
-        assert [each.status for each in rows] == ["ok"] * 3, [each.error for each in rows]
+        assert [row.status for row in rows] == ["ok"] * 3, [row.error for row in rows]
 
     def test_shapes_are_profiled_while_they_are_compiled(self) -> None:
         module = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU())
@@ -367,13 +373,13 @@ class TestExchange:
 
     def test_records_go_to_tvm_and_come_back(self, records: Path, tmp_path: Path) -> None:
         found = read_records(records)
-        good = [each for each in found.measurements if each.record_id != "b"]
+        good = [row for row in found.measurements if row.record_id != "b"]
         mine = write_tuning(tmp_path / "mine", found.tasks.values(), good)
         assert export_tvm_database(mine, tmp_path / "database") == len(good)
         with pytest.raises(DatasetExistsError):
             export_tvm_database(mine, tmp_path / "database")
         assert import_tvm_database(tmp_path / "database", tmp_path / "back") == {}
         back = read_records(tmp_path / "back")
-        assert [each.trace_json for each in back.measurements] == [each.trace_json for each in good]
+        assert [row.trace_json for row in back.measurements] == [row.trace_json for row in good]
         assert np.allclose(back.measurements[0].times_ms, good[0].times_ms)
-        assert {each.task_id for each in back.measurements} <= set(found.tasks)
+        assert {row.task_id for row in back.measurements} <= set(found.tasks)
