@@ -3,17 +3,15 @@
     python benchmarks/peak_memory.py [VERB ...] [--seconds 60]
 
 Prints a JSON line per verb: the peak memory of its process in MB, its exit status, and whether it
-was stopped after `--seconds`. Verbs that start a worker per graph run for days; their own process
-reads one row group at a time, so that its peak is reached early. The limits of the workers are
-options (`--memory-limit`) and are not counted.
+was stopped after `--seconds`. Verbs with a worker per graph would run for days, but their own
+process reads one row group at a time, so it reaches its peak early. Workers do not count: options
+limit their memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -60,7 +58,7 @@ def peak_of(words: str, folder: Path, seconds: float) -> dict[str, Any]:
             continue  # it has just ended
         if not is_stopped and time.monotonic() - started_s > seconds:
             is_stopped = True
-            os.kill(process.pid, signal.SIGTERM)
+            process.terminate()
         time.sleep(0.02)
     return {
         "command": words,
@@ -74,7 +72,9 @@ def peak_of(words: str, folder: Path, seconds: float) -> dict[str, Any]:
 def main() -> None:
     """Print the figures of each verb."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("verbs", nargs="*", metavar="VERB", help=f"Of {', '.join(VERBS)}.")
+    parser.add_argument(
+        "verbs", nargs="*", metavar="VERB", help=f"Any of {', '.join(VERBS)}; all by default."
+    )
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -250,11 +250,7 @@ class ForkServer:
         try:
             free = shutil.disk_usage(path).free
             if free < MIN_FREE_BYTES:
-                raise DiskError(
-                    f"Only {free:,} bytes are free for temporary files in `{tempfile.gettempdir()}`"
-                    f"; a job needs {MIN_FREE_BYTES:,}. Free some, or set `TMPDIR` to another "
-                    "directory."
-                )
+                raise _full(f"A job needs {MIN_FREE_BYTES:,} bytes, but only {free:,} are free")
             yield path
         finally:
             remove_tree(path)
@@ -359,10 +355,14 @@ def _check_space(directory: Path) -> None:
     except OSError as error:
         sizes = [512 * path.lstat().st_blocks for path in directory.rglob("*")]
         if error.errno in (errno.ENOSPC, errno.EDQUOT) and sum(sizes) < _MAX_OWN_BYTES:
-            raise DiskError(
-                f"There is no space left for temporary files in `{tempfile.gettempdir()}`. Free "
-                "some, or set `TMPDIR` to a directory on another device."
-            ) from error
+            raise _full("There is no space left") from error
+
+
+def _full(problem: str) -> DiskError:
+    return DiskError(
+        f"{problem} for temporary files in `{tempfile.gettempdir()}`. Free some, or set `TMPDIR` "
+        "to a directory on another device."
+    )
 
 
 @functools.cache
