@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from graphnet_datasets.analysis.splits import SPLITS
-from graphnet_datasets.atomic import file_sha256, new_directory
+from graphnet_datasets.atomic import file_sha256, replaced_directory
 from graphnet_datasets.errors import GraphNetError, MaterializeError, SampleError
 from graphnet_datasets.report.coverage import plot_coverage
 from graphnet_datasets.sample import Sample
@@ -305,7 +305,5 @@ def _put(source: Path, target: Path) -> None:
     """Copy a folder of tables to its place, replacing an existing folder."""
     if not source.is_dir():
         raise GraphNetError(f"No part was found for `{target.name}`. Choose other options.")
-    with new_directory(target.with_name(f".{target.name}.new")) as place:
-        shutil.copytree(source, place)
-    shutil.rmtree(target, ignore_errors=True)
-    target.with_name(f".{target.name}.new").replace(target)
+    with replaced_directory(target) as place:
+        shutil.copytree(source, place, dirs_exist_ok=True)

@@ -88,8 +88,9 @@ class _Root(typer.core.TyperGroup):
         for apps in load_all(COMMAND_GROUP):
             for group in apps:
                 added.add_typer(group)
-        commands = typer.main.get_group(added).commands if added.registered_groups else {}
-        self.commands = {**self.commands, **commands, **self.commands}
+        if added.registered_groups:
+            for name, command in typer.main.get_group(added).commands.items():
+                self.commands.setdefault(name, command)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in self.commands:
