@@ -23,7 +23,7 @@ from graphnet_datasets.tensor_comprehensions.language.expressions import (
 
 FUNCTIONS = {
     "fabs": abs,
-    "floor": math.floor,
+    "floor": np.floor,  # `math.floor` refuses infinities and NaN
     "fmax": lambda a, b: b if a != a or b > a else a,
     "exp": lambda x: math.exp(x) if x < 700 else math.inf,
     "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,
