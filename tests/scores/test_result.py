@@ -23,7 +23,7 @@ def test_a_row_or_column_that_is_not_there_is_a_key_error() -> None:
     scores = speedup_score(FOUR)
     with pytest.raises(KeyError, match=r"There is no score at t = 5\. Use an integer"):
         scores.at(5)
-    with pytest.raises(KeyError, match="There is no column `ES`; there are t, S, S_low, S_high"):
+    with pytest.raises(KeyError, match=r"There is no column `ES`\. The columns are t, S, S_low"):
         scores["ES"]
 
 
