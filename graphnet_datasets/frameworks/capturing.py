@@ -36,7 +36,7 @@ _LIBRARIES = {"torch", "paddle", "numpy", "sympy", "networkx", "pyarrow", "datas
 """Packages whose functions a capture calls."""
 _LAYERS = ("torch/nn/modules/", "paddle/nn/layer/")
 
-_capture_lock = threading.RLock()
+capture_lock = threading.RLock()
 """Held during a capture: tracers and random generators are global to the process."""
 
 _NAMES = ("__name__", "__qualname__", "__module__", "__doc__")
@@ -223,7 +223,7 @@ def _capture(
 
     If another thread captures a call first, the module is called normally.
     """
-    with _capture_lock:
+    with capture_lock:
         if not wrapper.samples:
             return _capture_alone(wrapper, call, first_call, args, kwargs)
     return call(*args, **kwargs)

@@ -6,6 +6,7 @@ import collections
 import copy
 import inspect
 import pickle
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,7 @@ from torch import nn
 
 from graphnet_datasets import extract
 from graphnet_datasets.errors import CaptureError, SampleError
+from graphnet_datasets.frameworks.capturing import capture_lock
 from graphnet_datasets.storage.table import read_table
 
 X = torch.ones(2, 3)
@@ -128,6 +130,26 @@ def test_threads_capture_one_after_another() -> None:
     for module, wrapper, *results in zip(modules, wrapped, outputs, outputs[3:], strict=False):
         assert len(wrapper.samples) == 1
         assert all(torch.equal(result, module(X)) for result in results)
+
+
+def test_a_trace_in_another_thread_does_not_prevent_a_capture() -> None:
+    is_compiling = [True]
+    was_asked = threading.Event()
+
+    def ask() -> bool:
+        was_asked.set()
+        return is_compiling[0]
+
+    wrapped = extract(name="test/chain")(chain())
+    with ThreadPoolExecutor(1) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.compiler, "is_compiling", ask)
+        with capture_lock:
+            output = pool.submit(wrapped, X)
+            was_asked.wait()
+            is_compiling[0] = False
+            patch.undo()
+        output.result()
+    assert len(wrapped.samples) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 from torch._dynamo.eval_frame import OptimizedModule
+from torch._subclasses import FakeTensor
 
 from ...sample import Provenance, Sample
 from ...sample.vocabulary import Task
-from ..capturing import FirstCall, Record, make_decorator
+from ..capturing import FirstCall, Record, capture_lock, make_decorator
 from .building.deferred import settle
 from .capture.dynamo import CaptureSettings, capture
 
@@ -41,14 +42,19 @@ def is_traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     >>> is_traced((torch.ones(2),), {})
     False
     """
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # pyright: ignore
+    if torch.compiler.is_dynamo_compiling() or torch.jit.is_tracing():  # pyright: ignore
         return True
-    return any(
-        torch._C._functorch.is_functorch_wrapped_tensor(argument)  # pyright: ignore
-        if isinstance(argument, torch.Tensor)
-        else isinstance(argument, torch.fx.Proxy)
-        for argument in (*args, *kwargs.values())
-    )
+    for argument in (*args, *kwargs.values()):
+        if isinstance(argument, (torch.fx.Proxy, FakeTensor)):
+            return True
+        if isinstance(argument, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(  # pyright: ignore
+            argument
+        ):
+            return True
+    if not torch.compiler.is_compiling():
+        return False
+    with capture_lock:  # the flag is global: it may belong to a capture of another thread
+        return torch.compiler.is_compiling()
 
 
 class FunctionModule(torch.nn.Module):
