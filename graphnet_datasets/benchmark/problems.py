@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from ..analysis.attributes import attributes_of
 from ..compilers.native import BUILD_LOG
+from ..compilers.passes import NO_OCCURRENCE, REPLACED
 from ..errors import CandidateError, DatasetNotFoundError, RunError, raises_only
 from ..frameworks import print_source
 from ..sample import Sample, hash_source
@@ -27,7 +28,7 @@ from ..scores.variants import TOLERANCE
 from ..storage.layout import layout_of, write_readme
 from ..storage.loading import locate
 from ..storage.local_rows import read_local_rows
-from ..storage.selection import select_rows
+from ..storage.selection import choose, select_rows
 from ..storage.table import read_table, to_arrow, write_arrow
 from ..suggestions import did_you_mean
 from ..terminal import counted, printable_line
@@ -47,11 +48,13 @@ Solution: TypeAlias = "str | os.PathLike[str] | Callable[..., Any]"
 class Problem:
     """A computation with its workloads.
 
-    `row` is a row of the `problems` table. `parts` are the rows of the workloads, in order.
+    `row` is a row of the `problems` table. `parts` are the rows of the workloads, in order. With
+    `are_graphs`, these are whole graphs that may contain the computation; see `on_graphs`.
     """
 
     row: Mapping[str, Any]
     parts: Sequence[Mapping[str, Any]] = dataclasses.field(repr=False)
+    are_graphs: bool = False
 
     @property
     def id(self) -> str:
@@ -130,7 +133,8 @@ class Verdict:
 
     `results` has the verdict on each workload, and `bounds_ms` the shortest times that the peak
     rates of the device allow. `error` explains why a solution could not be run at all; otherwise
-    workers load the solution by `reference`.
+    workers load the solution by `reference`. `num_absent` is the number of whole graphs in which
+    the pattern of a pass does not occur; they have no result.
     """
 
     problem_id: str
@@ -143,6 +147,7 @@ class Verdict:
     bounds_ms: tuple[float, ...]
     error: str = ""
     reference: str = ""
+    num_absent: int = 0
 
     @property
     def is_accepted(self) -> bool:
@@ -164,6 +169,13 @@ class Verdict:
             if (result.record["error_type"] or "").endswith("CandidateError"):
                 return result.record["error_message"] or ""
         return self.error
+
+    @property
+    def num_replaced(self) -> int:
+        """The number of occurrences that a pass with a pattern replaced in all graphs."""
+        warnings = [text for result in self.results for text in result.record["warnings"] or ()]
+        texts = [text.removeprefix(REPLACED) for text in warnings if text.startswith(REPLACED)]
+        return sum(int(text.split()[0].replace(",", "")) for text in texts)
 
     @property
     def speedup(self) -> float | None:
@@ -212,7 +224,14 @@ class Verdict:
             summary += f"  {self.speedup:.2f}x [{low:.2f}, {high:.2f}]"
         if self.share_of_bound is not None:
             summary += f"  {self.share_of_bound:.1%} of the bound"
-        return [summary, *(f"  {line}" for result in self.results for line in result.lines())]
+        lines = [summary, *(f"  {line}" for result in self.results for line in result.lines())]
+        if self.num_replaced or self.num_absent:
+            lines.append(
+                f"{counted(self.num_replaced, 'occurrence')} replaced in "
+                f"{counted(len(self.results), 'graph')}; "
+                f"{counted(self.num_absent, 'graph')} without an occurrence"
+            )
+        return lines
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -230,6 +249,8 @@ class Verdict:
             "cheats": self.cheats,
             "build_log": self.build_log,
             "error": self.error,
+            "num_replaced": self.num_replaced,
+            "num_absent": self.num_absent,
             "workloads": [
                 {**result.to_dict(), "tolerance_t": result.tolerance_t, "share_of_bound": share,
                  "bound_ms": bound}
@@ -274,18 +295,37 @@ class Verdict:
         return [math.log(result.record[name]) for result in self.results]
 
 
-def on_graphs(problem: Problem, *, source: str | os.PathLike[str] = "graphnet") -> Problem:
-    """Return a problem with whole graphs as workloads: those that contain the parts.
+def on_graphs(
+    problem: Problem, *, source: str | os.PathLike[str] = "graphnet", limit: int | None = None
+) -> Problem:
+    """Return a problem with whole graphs as workloads: those that may contain the computation.
 
-    The speedup of an FX pass on them is that of real models. The graphs are those of which the
-    parts were first cut (`parents`). Their tolerance is t = -3, and their bound counts
-    operations only.
+    A graph may contain it if it has all operators of a workload. A pass is judged on the graphs in
+    which its pattern occurs, so its speedup is that of real models. The tolerance is t = -3, and
+    the bound counts operations only.
+
+    Args:
+        problem: the problem.
+        source: the dataset of the graphs.
+        limit: the number of graphs, those with the fewest operators first. Default: all.
 
     Raises:
-        DatasetNotFoundError: the dataset does not contain these graphs.
+        DatasetNotFoundError: the dataset contains no such graph.
     """
-    names = sorted({parent for workload in problem.workloads for parent in workload["parents"]})
-    rows = select_rows(names, dataset=source)
+    needed = {frozenset(_operator_names(part["op_histogram"])) for part in problem.parts}
+    histograms = choose("all", dataset=source).stream(("num_ops", "op_histogram"))
+    names = [
+        (row["num_ops"], row["id"])
+        for row in histograms
+        if row["framework"] == problem.parts[0]["framework"]
+        and any(names <= _operator_names(row["op_histogram"]) for names in needed)
+    ]
+    if not names:
+        raise DatasetNotFoundError(
+            f"No graph of `{source}` has the operators of `{problem.id}`. Choose another dataset, "
+            "or judge the pass on the workloads of the problem."
+        )
+    rows = select_rows([name for _, name in sorted(names)[:limit]], dataset=source)
     workloads = [
         {
             "config": row["task"],
@@ -296,7 +336,12 @@ def on_graphs(problem: Problem, *, source: str | os.PathLike[str] = "graphnet") 
         }
         for row in rows
     ]
-    return Problem({**problem.row, "workloads": workloads}, rows)
+    return Problem({**problem.row, "workloads": workloads}, rows, are_graphs=True)
+
+
+def _operator_names(histogram: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the last parts of the operators' names: `relu` for all spellings of it."""
+    return {item["target"].rpartition(".")[2] for item in histogram}
 
 
 def is_problem_id(text: str) -> bool:
@@ -392,23 +437,38 @@ def judge_all(
     )
     by_key = {(row["compiler"], row["sample_id"]): row for row in records.to_pylist()}
     peaks = _peaks(device, settings.threads)
-    bounds = tuple(
-        floor_ms(workload["flops"], workload["bytes"], str(part["dtype"]), peaks)
+    bounds = {
+        part["id"]: floor_ms(workload["flops"], workload["bytes"], str(part["dtype"]), peaks)
         for workload, part in zip(problem.workloads, problem.parts, strict=True)
-    )
+    }
     return [
-        dataclasses.replace(
-            verdict,
-            results=tuple(
-                describe_check(by_key[verdict.reference, item["part_id"]], item["tolerance_t"])
-                for item in problem.workloads
-            ),
-            bounds_ms=bounds,
-        )
-        if verdict.reference
-        else verdict
+        _complete(verdict, problem, by_key, bounds) if verdict.reference else verdict
         for verdict in verdicts
     ]
+
+
+def _complete(
+    verdict: Verdict,
+    problem: Problem,
+    records: Mapping[tuple[str, str], Mapping[str, Any]],
+    bounds_ms: Mapping[str, float],
+) -> Verdict:
+    """Return a verdict with the results that follow from the records of its solution."""
+    results = [
+        describe_check(records[verdict.reference, item["part_id"]], item["tolerance_t"])
+        for item in problem.workloads
+    ]
+    kept = [result for result in results if not (problem.are_graphs and _lacks_pattern(result))]
+    return dataclasses.replace(
+        verdict,
+        results=tuple(kept),
+        bounds_ms=tuple(bounds_ms[result.sample_id] for result in kept),
+        num_absent=len(results) - len(kept),
+    )
+
+
+def _lacks_pattern(result: CheckResult) -> bool:
+    return (result.record["error_message"] or "").startswith(NO_OCCURRENCE)
 
 
 def _prepared(verdict: Verdict, source: Solution) -> Verdict:

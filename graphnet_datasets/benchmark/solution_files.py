@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..compilers.function_source import store_source
+from ..compilers.passes import PASS_NAMES
 from ..compilers.replacement import CALL_MARK, FX_PASS, find_candidate_name
 from ..decoding import read_text
 from ..errors import CandidateError
@@ -93,10 +94,11 @@ def reference_of_text(source: str, language: str) -> str:
 
 
 def reference_of_file(path: Path) -> str:
-    """Return the reference of a Python file's candidate, or of its FX pass.
+    """Return the reference of a Python file's candidate, or of its pass.
 
     Raises:
         CandidateError: The file cannot be read or does not define exactly one candidate.
     """
     name = find_candidate_name(path)
-    return f"{path}:{name}" if name == FX_PASS else f"{path}:{name}{CALL_MARK}"
+    is_compiler = name == FX_PASS or name in PASS_NAMES
+    return f"{path}:{name}" if is_compiler else f"{path}:{name}{CALL_MARK}"

@@ -19,7 +19,7 @@ from .run_options import MeasurementOptions
 from .terminal import echo
 
 if TYPE_CHECKING:
-    from ..benchmark.problems import Verdict
+    from ..benchmark.problems import Problem, Verdict
 
 app = typer.Typer()
 problems = typer.Typer(
@@ -83,9 +83,17 @@ def check_candidate(
         bool,
         typer.Option(
             "--graphs",
-            help="Judge an FX pass on the whole graphs in which the workloads of a problem occur.",
+            help="Judge a pass on the whole graphs that have the operators of a problem.",
         ),
     ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With `--graphs`: this many graphs, those with the fewest operators first. "
+            "Default: all.",
+        ),
+    ] = None,
     dataset: Annotated[str, typer.Option(help="Dataset of the id.")] = "graphnet",
     device: Annotated[str, typer.Option(help="cpu, cuda (the first GPU) or cuda:N.")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -104,11 +112,14 @@ def check_candidate(
 
     check_device(device, framework_names())
     from ..benchmark.checking import check
-    from ..benchmark.problems import is_problem_id
+    from ..benchmark.problems import is_problem_id, load_problem, on_graphs
     from ..scores import Outcome
 
     if is_problem_id(sample):
-        verdict = _judge(sample, candidate, dataset, device, measurement, graphs)
+        problem = load_problem(sample, source=dataset)
+        if graphs:
+            problem = on_graphs(problem, source=dataset, limit=limit)
+        verdict = _judge(problem, candidate, device, measurement)
         if out is not None:
             from ..benchmark.problems import write_solution
 
@@ -189,21 +200,11 @@ def write_problems(
     echo(f"{counted(number, 'workload')} in {out}")
 
 
-def _judge(
-    name: str,
-    candidate: str,
-    dataset: str,
-    device: str,
-    measurement: CheckOptions,
-    are_whole_graphs: bool,
-) -> Verdict:
-    from ..benchmark.problems import judge, load_problem, on_graphs, read_stored_solution
+def _judge(problem: Problem, candidate: str, device: str, measurement: CheckOptions) -> Verdict:
+    from ..benchmark.problems import judge, read_stored_solution
     from ..benchmark.solution_files import SUFFIXES
 
     settings = measurement.settings()
-    problem = load_problem(name, source=dataset)
-    if are_whole_graphs:
-        problem = on_graphs(problem, source=dataset)
     path = Path(candidate).expanduser()
     if ":" not in candidate or path.suffix in SUFFIXES:
         return judge(problem, path, device=device, settings=settings)

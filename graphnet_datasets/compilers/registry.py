@@ -31,6 +31,7 @@ from ..sample.vocabulary import framework_entry_points
 from ..suggestions import did_you_mean
 from .base import Compiler
 from .builtin import BUILTIN
+from .passes import is_pass, make_pass
 from .replacement import is_replacement, make_replacement
 from .sources import directory_of_package
 
@@ -60,6 +61,8 @@ class Entry:
                 f"`{self.framework}` is not installed "
                 f"(pip install 'graphnet-datasets[{self.framework}]')."
             )
+        if is_pass(self.reference):
+            return make_pass(self.reference)
         if is_replacement(self.reference):
             return make_replacement(self.reference, self.framework)
         return _as_compiler(import_reference(self.reference), self.name, self.framework)

@@ -20,12 +20,13 @@ from ..suggestions import did_you_mean
 from ..terminal import counted, first_few
 from .base import Compiler
 from .native import BUILD_LOG, NativeCandidate
+from .passes import PASS_NAMES
 
 CALL_MARK = "()"
 """The end of references to candidates that are called with the inputs of the graph."""
 FX_PASS = "fx_pass"  # noqa: S105 - not a password
 """Name of a function `(module, example_inputs)` that rewrites the graph and does not replace it."""
-USUAL_NAMES = ("candidate", "Candidate", "ModelNew", FX_PASS)
+USUAL_NAMES = ("candidate", "Candidate", "ModelNew", FX_PASS, *PASS_NAMES)
 """Names that are chosen if a file defines several functions and classes."""
 MAX_FRAMES = 5
 """Maximum number of lines of the candidate's own source in an error message."""

@@ -1,6 +1,6 @@
 """Representative subsets of samples."""
 
-from .coverage import KINDS, Covering, cover
+from .coverage import KINDS, READ_COLUMNS, Covering, cover
 from .prediction import Prediction, predict
 
-__all__ = ["KINDS", "Covering", "Prediction", "cover", "predict"]
+__all__ = ["KINDS", "READ_COLUMNS", "Covering", "Prediction", "cover", "predict"]

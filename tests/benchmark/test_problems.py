@@ -24,12 +24,13 @@ from graphnet_datasets.benchmark.problems import (
 )
 from graphnet_datasets.benchmark.solution_files import language_of
 from graphnet_datasets.errors import DatasetNotFoundError, RunError
+from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.tables import SOLUTIONS
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.shards import write_shards
 from graphnet_datasets.storage.table import read_table, to_arrow
-from tests.problem_sets import linear_relu, write_problems
+from tests.problem_sets import linear_relu, softmax, write_problems
 
 from .samples import quick
 
@@ -54,10 +55,14 @@ EXPECTED: Mapping[str, tuple[tuple[str, str], str]] = {
     "right_by_name.py": (RIGHT, ""),
     "right_module.py": (RIGHT, ""),
     "right_pass.py": (RIGHT, ""),
+    "pattern.py": (RIGHT, ""),
+    "passnet.py": (RIGHT, ""),
     "right.cpp": (RIGHT, ""),
     "slow.py": (RIGHT, ""),
     "wrong_shape.py": (("right", "wrong"), ""),
     "wrong.py": (WRONG, ""),
+    "wrong_pattern.py": (WRONG, ""),
+    "pattern_absent.py": (FAILED, ""),
     "transposed.py": (WRONG, ""),
     "wide_dtype.py": (WRONG, ""),
     "raises.py": (FAILED, ""),
@@ -195,15 +200,35 @@ def test_the_prompt_has_reference_workloads_and_rules(problem: Problem) -> None:
         assert expected in text
 
 
-def test_a_pass_is_judged_on_the_graphs_of_its_workloads(tmp_path: Path) -> None:
-    graph = dataclasses.replace(linear_relu(4, 16, 8), id="model/16", kind="graph")
+def test_a_pass_is_judged_on_the_graphs_with_its_pattern(tmp_path: Path) -> None:
     (name,) = write_problems(tmp_path, [linear_relu(4, 16, 8), linear_relu(2, 16, 8)])
-    write_shards([to_arrow([{**sample_to_row(graph), **derived_columns(graph)}])],
-                 tmp_path / "other", "train")  # fmt: skip
+    chain = linear_relu(4, 16, 8)
+    linear, relu = chain.ops
+    first = dataclasses.replace(relu, args=(Ref(0),), results=(chain.inputs[0].value,))
+    second = dataclasses.replace(linear, args=(Ref(2), Ref(1)), results=relu.results)
+    graphs = {
+        "model/with": chain,
+        "model/other-order": dataclasses.replace(chain, ops=(first, second)),
+        "model/without": softmax(4, 16, 1),
+    }
+    rows = [dataclasses.replace(graph, id=key, kind="graph") for key, graph in graphs.items()]
+    write_shards(
+        [to_arrow([{**sample_to_row(graph), **derived_columns(graph)} for graph in rows])],
+        tmp_path / "other",
+        "train",
+    )
     write_readme(tmp_path)
     whole = on_graphs(load_problem(name, source=tmp_path), source=tmp_path)
-    assert [item["part_id"] for item in whole.workloads] == ["model/16"]
+    assert {item["part_id"] for item in whole.workloads} == {"model/with", "model/other-order"}
     assert whole.parts[0]["kind"] == "graph" and whole.workloads[0]["tolerance_t"] == -3
+    settings = quick(has_oracle=False, has_profile=False)
+    verdict = judge(whole, FOLDER / "pattern.py", settings=settings)
+    assert verdict.is_accepted, verdict
+    assert [result.sample_id for result in verdict.results] == ["model/with"]
+    assert (verdict.num_replaced, verdict.num_absent) == (1, 1)
+    assert str(verdict).endswith("1 occurrence replaced in 1 graph; 1 graph without an occurrence")
+    absent = judge(whole, FOLDER / "pattern_absent.py", settings=settings)
+    assert not absent.is_accepted and absent.num_absent == 2
 
 
 def test_an_unknown_problem_is_an_error(dataset: Path) -> None:

@@ -1,0 +1,6 @@
+def pattern(x):
+    return x.sigmoid()
+
+
+def replacement(x):
+    return x.sigmoid()

@@ -1,0 +1,6 @@
+def pattern(x):
+    return x.relu()
+
+
+def replacement(x):
+    return x.abs()
