@@ -78,7 +78,7 @@ def print_reproducer(
 
 
 def _head(sample: Sample, failure: Failure, candidate: CandidateCompiler) -> str:
-    options = f", options {dict(candidate.options)}" if candidate.options else ""
+    options = f", options {dict(sorted(candidate.options.items()))}" if candidate.options else ""
     parent = sample.provenance.parent_id or sample.id
     lines = [
         f"Shows that {candidate.compiler} {candidate.version} fails on a part of {parent}:",
