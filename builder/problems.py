@@ -204,6 +204,13 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--min-workloads", type=int, default=MIN_WORKLOADS)
     parser.add_argument("--count", action="store_true", help="count the computations, and stop")
+    parser.add_argument(
+        "--hidden",
+        metavar="SEED",
+        help="write the test problems at sizes that follow from this text into a new dataset --out",
+    )
+    parser.add_argument("--dataset", type=Path, default=EMBEDDED, help="parts for --hidden")
+    parser.add_argument("--split", choices=SPLITS, default="test", help="problems for --hidden")
 
 
 def _problems(options: argparse.Namespace) -> int:
@@ -214,6 +221,19 @@ def _problems(options: argparse.Namespace) -> int:
             by_framework = collections.Counter(item.framework for item in enough)
             kinds = ", ".join(f"{number} {name}" for name, number in sorted(by_framework.items()))
             print(f"at least {minimum} workloads: {len(enough)} computations ({kinds})")
+        return 0
+    if options.hidden is not None:
+        from .hidden import hide
+
+        names = hide(
+            options.dataset,
+            options.out,
+            options.build,
+            options.jobs,
+            seed=options.hidden,
+            split=options.split,
+        )
+        print(f"{counted(len(names), 'problem')} at hidden sizes in {options.out}")
         return 0
     rows = build(options.out, options.build, options.jobs, options.min_workloads)
     categories = collections.Counter(row["category"] for row in rows)

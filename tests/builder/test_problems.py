@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from builder.__main__ import main
 from builder.canonical import calling_convention, canonical_form
-from builder.problems import MIN_WORKLOADS, build, find_problems
+from builder.hidden import hide, resized_workloads
+from builder.problems import MIN_WORKLOADS, build, find_problems, problem_name
 from graphnet_datasets import load_dataset
 from graphnet_datasets.analysis.attributes import attributes_of
 from graphnet_datasets.analysis.splits import split_of
+from graphnet_datasets.benchmark import judge, load_problem
 from graphnet_datasets.errors import DatasetNotFoundError, GraphNetError
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema.tables import PROBLEMS
+from tests.benchmark.samples import quick
 from tests.problem_sets import SIZES, linear_relu, softmax, write_parts, write_problem_parts
 
 pytestmark = pytest.mark.torch
@@ -117,3 +121,35 @@ def test_a_workload_that_eager_cannot_run_is_left_out(tmp_path: Path) -> None:
     write_parts(tmp_path, broken)
     with pytest.raises(GraphNetError, match=r"No computation .* 5 workloads.*--min-workloads"):
         build(tmp_path, tmp_path / "build", jobs=1)
+
+
+def test_hidden_sizes_follow_from_the_seed(tmp_path: Path) -> None:
+    write_problem_parts(tmp_path / "public")
+    (problem,) = [item for item in find_problems(tmp_path / "public") if "mm" in item.operators]
+
+    def sizes(seed: str) -> list[Any]:
+        return [row["inputs"] for row in resized_workloads(problem, seed)]
+
+    assert sizes("secret") == sizes("secret") != sizes("other")
+    public = [workload.row["inputs"][0]["shape"] for workload in problem.workloads]
+    hidden = [row["inputs"][0]["shape"] for row in resized_workloads(problem, "secret")]
+    assert len(hidden) == MIN_WORKLOADS
+    assert not [shape for shape in hidden if shape in public]
+
+
+def test_a_solution_of_a_public_problem_is_judged_on_hidden_sizes(tmp_path: Path) -> None:
+    write_problem_parts(tmp_path / "public")
+    out = tmp_path / "contest"
+    (public,) = [item for item in find_problems(tmp_path / "public") if "mm" in item.operators]
+    name = problem_name(public.operators, public.form)
+    arguments = ["--dataset", str(tmp_path / "public"), "--build", str(tmp_path / "build")]
+    assert main(["problems", "--hidden", "secret", "--split", "train", "--out", str(out),
+                 "--jobs", "1", *arguments]) == 0  # fmt: skip
+    verdict = judge(
+        load_problem(name, source=out),
+        "def candidate(x, weight):\n    return (x @ weight.t()).relu()\n",
+        settings=quick(has_oracle=False, has_profile=False),
+    )
+    assert verdict.is_accepted and len(verdict.results) == MIN_WORKLOADS, verdict
+    with pytest.raises(GraphNetError, match="contains a dataset already"):
+        hide(tmp_path / "public", out, tmp_path / "build", 1, seed="secret", split="train")
