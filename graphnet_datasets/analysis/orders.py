@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from ..operators import OperatorNames, OperatorValues
@@ -13,7 +13,7 @@ from ..sample.arguments import ListArg, Ref, iterate_leaves, iterate_refs
 from ..sample.targets import base_name
 from .effects import effect_kinds, memory_classes, written_values
 
-Kind = Literal["sort", "select", "unique", "mode", "pool", "overwrite"]
+Kind = Literal["sort", "select", "unique", "mode", "pool", "overwrite", "body"]
 Result = Literal["positions", "values", "inverse", "counts"]
 
 
@@ -40,13 +40,15 @@ class OpenOrder:
     `kind` is "sort" for a permutation along `dim`, "select" for one position in each row, "mode"
     for a most frequent element and its position, "pool" for the position of the maximum of each
     `window` of the last `num_axes` dimensions, "unique" for distinct elements, or slices along
-    `dim`, in any order, and "overwrite" for writes to the indices `keys`, of which any may be the
-    last if two indices along `dim` are equal. `results` names the operator's results in order;
-    those in `open_results` have an unspecified order. `keys` is the sorted value, `dim` the
-    dimension (None: flattened), and `keeps_dim` whether the result keeps it. `count` is the number
-    of elements that `topk` returns, the largest if `is_largest`. `is_first` means that the operator
-    guarantees the first of tied elements, `is_cumulative` that each position refers to its own
-    place or an earlier one.
+    `dim`, in any order, "overwrite" for writes to the indices `keys` and `further_keys`: if two
+    indices along `dim` are equal, each of these writes may be the last. An order of kind "body"
+    represents the open orders in the bodies of a branch or a loop. `results` names the operator's
+    results in order; those in `open_results` have an unspecified order. `keys` is the sorted value,
+    `dim` the dimension (None: flattened), and `keeps_dim` whether the result keeps it. `count` is
+    the number of elements that `topk` returns, the largest if `is_largest`. `is_first` means that
+    the operator guarantees the first of tied elements, `is_cumulative` that each position refers to
+    its own place or an earlier one. `are_keys_known` is False if the graph overwrites the keys
+    afterwards, or if they are in a body.
     """
 
     position: int
@@ -63,14 +65,23 @@ class OpenOrder:
     is_cumulative: bool = False
     window: Window | None = None
     num_axes: int = 0
+    further_keys: tuple[int, ...] = ()
+    are_keys_known: bool = True
+
+    @property
+    def all_keys(self) -> tuple[int, ...]:
+        """The values that are stored as keys: none if the keys are unknown."""
+        return (self.keys, *self.further_keys) if self.are_keys_known else ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Orders:
     """The open orders of a sample and the flat outputs that they affect.
 
+    In `operators`, those with known keys come first.
     `direct` maps an output to its operator (an index into `operators`) and its result name.
-    `reached` maps an output to the other operators whose order affects its elements.
+    `reached` maps an output to the other operators whose order affects its elements. `inputs` does
+    the same for the names of inputs that the graph writes to. `num_outputs` counts flat outputs.
     `are_keys_exact` is True for operators whose keys are inputs or not floats, so that two
     compilers sort equal numbers.
     """
@@ -79,10 +90,18 @@ class Orders:
     are_keys_exact: tuple[bool, ...]
     direct: dict[int, tuple[int, Result]]
     reached: dict[int, frozenset[int]]
+    inputs: dict[str, frozenset[int]]
+    num_outputs: int
+
+    def with_written(self, names: Sequence[str]) -> Orders:
+        """Return the orders for outputs followed by the inputs `names`, which eager changes."""
+        places = enumerate(names, self.num_outputs)
+        written = {place: self.inputs[name] for place, name in places if name in self.inputs}
+        return dataclasses.replace(self, reached=self.reached | written)
 
 
 def find_orders(sample: Sample) -> Orders | None:
-    """Return the open orders that affect an output of a sample, or None.
+    """Return the open orders that affect an output or a written input of a sample, or None.
 
     >>> from graphnet_datasets.sample import Input, Value
     >>> order = Op("torch.argsort", (Ref(0),))
@@ -100,11 +119,15 @@ def find_orders(sample: Sample) -> Orders | None:
     ]
     if not operators:
         return None
+    operators = sorted(
+        _without_overwritten_keys(sample, operators), key=lambda order: not order.are_keys_known
+    )
     of_value = {len(sample.inputs) + order.position: i for i, order in enumerate(operators)}
     reached, results = _flows(sample, operators, of_value)
     direct: dict[int, tuple[int, Result]] = {}
     indirect: dict[int, frozenset[int]] = {}
-    for place, leaf in enumerate(_flat_outputs(sample, operators, of_value)):
+    leaves = list(_flat_outputs(sample, operators, of_value))
+    for place, leaf in enumerate(leaves):
         result = results.get(leaf.index) if isinstance(leaf, Ref) else None
         if isinstance(leaf, tuple):
             result = leaf
@@ -114,17 +137,21 @@ def find_orders(sample: Sample) -> Orders | None:
             leaf = Ref(operators[result[0]].keys)  # an earlier open order may affect the keys
         if isinstance(leaf, Ref) and reached[leaf.index]:
             indirect[place] = reached[leaf.index]
-    if not direct and not indirect:
+    inputs = {
+        name: orders for name, orders in zip(sample.input_names, reached, strict=False) if orders
+    }
+    if not direct and not indirect and not inputs:
         return None
     exact = tuple(
-        order.kind == "overwrite" or _are_exact(sample, order.keys) for order in operators
+        order.kind == "overwrite" or (order.kind != "body" and _are_exact(sample, order.keys))
+        for order in operators
     )
-    return Orders(tuple(operators), exact, direct, indirect)
+    return Orders(tuple(operators), exact, direct, indirect, inputs, len(leaves))
 
 
 def keys_sample(sample: Sample, orders: Orders) -> Sample:
     """Return the sample with the keys of its open orders as outputs."""
-    outputs = tuple(Ref(order.keys) for order in orders.operators)
+    outputs = tuple(Ref(key) for order in orders.operators for key in order.all_keys)
     return dataclasses.replace(sample, outputs=outputs)
 
 
@@ -174,6 +201,22 @@ def _flows(
     ], results
 
 
+def _without_overwritten_keys(sample: Sample, operators: list[OpenOrder]) -> Iterator[OpenOrder]:
+    """Yield the orders, and mark the keys as unknown that a later operator may write to."""
+    memory = memory_classes(sample)
+    last_writes = {
+        memory[value]: position
+        for position, (op, kind) in enumerate(zip(sample.ops, effect_kinds(sample), strict=True))
+        if "w" in kind
+        for value in written_values(op)
+    }
+    for order in operators:
+        is_known = order.are_keys_known and all(
+            last_writes.get(memory[key], -1) <= order.position for key in order.all_keys
+        )
+        yield dataclasses.replace(order, are_keys_known=is_known)
+
+
 def _narrows(op: Op) -> bool:
     """Return whether a conversion to another dtype may change integers."""
     named = [*op.args[1:], *(value for _, value in op.kwargs)]
@@ -191,8 +234,8 @@ def _flat_outputs(
             number = of_value[leaf.index]
             for result in operators[number].results:
                 yield number, result
-            if operators[number].kind == "overwrite":
-                yield leaf
+            if not operators[number].results:
+                yield from itertools.repeat(leaf, sample.count_results(leaf))
         else:
             yield from itertools.repeat(leaf, sample.count_results(leaf))
 
@@ -214,7 +257,16 @@ def _are_exact(sample: Sample, value: int) -> bool:
 
 
 def _open_order(sample: Sample, position: int, op: Op) -> OpenOrder | None:
-    """Return the open order of an operator, or None if its order is specified."""
+    """Return the open order of an operator, or None if its order is specified.
+
+    The results of a branch or a loop are open if an open order affects an output of a body: the
+    condition of a loop decides about all results.
+    """
+    if any(map(find_orders, sample.bodies.get(position, ()))):
+        nothing: frozenset[Result] = frozenset()
+        return OpenOrder(
+            position, op.target, "body", -1, None, False, (), nothing, are_keys_known=False
+        )
     name = base_name(op.target)
     if name not in _ORDERS or (not op.args and not op.kwargs):
         return None
@@ -382,10 +434,11 @@ def _overwrite(framework: str, target: str, arguments: _Arguments) -> dict[str, 
         adds = arguments.get(3, "accumulate")
     items = keys.items if isinstance(keys, ListArg) else keys if isinstance(keys, tuple) else [keys]
     indices = [item for item in items if isinstance(item, Ref)]
-    if framework != "torch" or adds or len(indices) != 1 or not isinstance(source, Ref):
-        return None  # a number has no order, and pairs of indices may differ where one is equal
-    no_results = {"results": (), "open_results": frozenset()}
-    return {"kind": "overwrite", "keys": indices[0], "dim": dim, **no_results}
+    if framework != "torch" or adds or not indices or not isinstance(source, Ref):
+        return None  # a number has no order
+    further = tuple(index.index for index in indices[1:])
+    columns = {"kind": "overwrite", "keys": indices[0], "further_keys": further, "dim": dim}
+    return columns | {"results": (), "open_results": frozenset()}
 
 
 def _max_pool(framework: str, target: str, arguments: _Arguments) -> dict[str, Any] | None:

@@ -63,7 +63,8 @@ def run_trial(job: TrialJob, reporter: Reporter, directory: Path) -> None:
         path = directory / EAGER_DRAWS
         hand_over_draws(baseline, runtime, reporter, path, further, EAGER_DRAWS)
     is_fresh = workload.is_fresh
-    hand_over_keys(worker_job, sample, reporter, directory, [0], is_fresh=is_fresh)
+    written = (*workload.written, *workload.state)
+    hand_over_keys(worker_job, sample, reporter, directory, [0], is_fresh=is_fresh, written=written)
     reporter.enter("compile")
     compiler = make_compiler(worker_job.compiler, worker_job.framework, worker_job.options)
     compiler.trust_remote_code = worker_job.settings.trust_remote_code

@@ -236,13 +236,15 @@ def _judge(
         if reason is not Reason.NONE:
             return Verdict(ending="mismatch", phase="run", error_type=reason, message=message)
     settled = SettledCalls([(expected, actual) for actual in calls])
+    written = read_written(messages.get(WRITTEN))
     if orders is not None:
+        orders = orders.with_written(written)
         settled = settle(settled.calls, orders, [keys] * len(calls))
     rows = compare_calls(settled.calls)
     decisive: dict[str, Any] = {}
     random = RandomVerdict()
     if plan is not None:
-        plan = plan.with_written(read_written(messages.get(WRITTEN)))
+        plan = plan.with_written(written)
         random = judge_random_outputs(rows, settled.calls, plan, candidate_draws, eager_draws)
         decisive = min(
             (row for row in rows if row["p_value"] is not None),

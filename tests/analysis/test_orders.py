@@ -8,7 +8,7 @@ import pytest
 
 from graphnet_datasets.analysis.orders import find_orders, keys_sample
 from graphnet_datasets.sample import Input, Op, Sample, Value
-from graphnet_datasets.sample.arguments import ListArg, Ref, SliceArg
+from graphnet_datasets.sample.arguments import Graph, ListArg, Ref, SliceArg
 
 X = Ref(0)
 SOURCE = Ref(0)
@@ -142,7 +142,7 @@ def test_each_result_of_an_operator_takes_a_place() -> None:
         (Op("torch.scatter", (X, 1, Ref(1), 1.0)), "specified"),
         (Op("torch.scatter", (X, 1, Ref(1), SOURCE), (("reduce", "add"),)), "specified"),
         (Op("torch.index_put", (X, (Ref(1),), SOURCE, True)), "specified"),
-        (Op("torch.index_put", (X, (Ref(1), Ref(1)), SOURCE)), "specified"),
+        (Op("torch.index_put", (X, (Ref(1), Ref(1)), SOURCE)), None),
         (Op("operator.setitem", (X, 0, SOURCE)), "specified"),
         (Op("torch.scatter_add", (X, 1, Ref(1), SOURCE)), "specified"),
     ],
@@ -158,3 +158,59 @@ def test_the_last_of_several_writes_is_unspecified(op: Op, dim: Any) -> None:
         assert orders is not None
         assert (orders.operators[0].keys, orders.operators[0].dim) == (1, dim)
         assert (orders.direct, orders.reached) == ({}, {0: frozenset({0})})
+
+
+@pytest.mark.parametrize(
+    ("op", "is_open"),
+    [(Op("torch.argsort", (X,)), True), (Op("torch.relu", (X,)), False)],
+)
+def test_an_order_in_a_body_affects_all_results_of_the_loop(op: Op, is_open: bool) -> None:
+    condition = Graph(1, (op, Op("torch.Tensor.any", (Ref(1),))), Ref(2))
+    step = Graph(1, (Op("torch.mul", (X, 2)),), (Ref(1),))
+    loop = Op("torch.ops.higher_order.while_loop", (condition, step, (X,), ()))
+    sample = sample_of(loop, Op("operator.getitem", (Ref(1), 0)))
+    orders = find_orders(sample)
+    assert (orders is not None) is is_open
+    if orders is not None:
+        assert (orders.reached, orders.are_keys_exact) == ({0: frozenset({0})}, (False,))
+        assert keys_sample(sample, orders).outputs == ()
+
+
+def test_an_order_in_a_body_that_writes_to_an_operand_is_open() -> None:
+    ops = (Op("torch.argsort", (X,)), Op("torch.Tensor.copy_", (X, Ref(1))))
+    branch = Graph(1, ops, (X,))
+    op = Op("torch.ops.higher_order.cond", (True, branch, Graph(1, (), (X,)), (X,)))
+    orders = find_orders(sample_of(op, outputs=X))
+    assert orders is not None
+    assert orders.reached == {0: frozenset({0})}
+
+
+def test_values_of_a_maximum_in_a_body_are_specified() -> None:
+    values = (Op("torch.max", (X, 1)), Op("operator.getitem", (Ref(1), 0)))
+    branch = Graph(1, values, (Ref(2),))
+    op = Op("torch.ops.higher_order.cond", (True, branch, branch, (X,)))
+    assert find_orders(sample_of(op)) is None
+
+
+def test_an_order_reaches_an_input_that_the_graph_writes_to() -> None:
+    buffer = Input("buffer", Value("int64", (4, 8)))
+    ops = (Op("torch.argsort", (X,)), Op("torch.Tensor.copy_", (Ref(1), Ref(2))))
+    inputs = (Input("input", Value("float32", (4, 8))), buffer)
+    sample = Sample("test/orders", "torch", "other", inputs, ops, X)
+    orders = find_orders(sample)
+    assert orders is not None
+    assert orders.reached == {}
+    assert orders.with_written([sample.input_names[1]]).reached == {1: frozenset({0})}
+
+
+def test_keys_that_the_graph_overwrites_are_unknown() -> None:
+    ops = (
+        Op("torch.argsort", (X,)),
+        Op("torch.Tensor.view", (X, -1)),
+        Op("torch.Tensor.neg_", (Ref(2),)),
+    )
+    sample = sample_of(*ops, outputs=Ref(1))
+    orders = find_orders(sample)
+    assert orders is not None
+    assert not orders.operators[0].are_keys_known
+    assert keys_sample(sample, orders).outputs == ()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphnet_datasets.analysis.columns import derived_columns
-from graphnet_datasets.analysis.orders import find_orders
+from graphnet_datasets.analysis.orders import find_orders, keys_sample
 from graphnet_datasets.benchmark.executors.jobs import CandidateCompiler, SampleJob
 from graphnet_datasets.benchmark.executors.sample_runner import SampleRunner
 from graphnet_datasets.benchmark.judging.calls import compare_calls
@@ -18,7 +18,7 @@ from graphnet_datasets.benchmark.judging.correctness import Output, eager_t
 from graphnet_datasets.benchmark.judging.ties import settle, without_ties
 from graphnet_datasets.frameworks.runtime import make_runtime
 from graphnet_datasets.sample import Input, Op, Sample, Value
-from graphnet_datasets.sample.arguments import ListArg, Ref
+from graphnet_datasets.sample.arguments import Graph, ListArg, Ref
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.scores import by_sample
 from tests.benchmark.samples import make_sample, quick
@@ -116,6 +116,41 @@ def test_an_output_that_shows_the_order_of_ties_is_undecidable(runner: SampleRun
         "not specify."
     )
     assert [output["min_t"] for output in record["outputs"]] == [-math.inf, math.inf]
+    assert by_sample([record])[0]["is_right"] is None
+
+
+BRANCH = on_digits(
+    "branch",
+    Op("torch.any", (DIGITS,), results=(Value("bool", ()),)),
+    Op(
+        "torch.ops.higher_order.cond",
+        (Ref(3), *[Graph(1, (Op("torch.argsort", (X,)),), (Ref(1),))] * 2, (DIGITS,)),
+        results=(Value("int64", (4, 64)),),
+    ),
+    Op("operator.getitem", (Ref(4), 0)),
+)
+WRITTEN = make_sample(
+    "written",
+    Op("torch.mul", (X, 3.0)),
+    Op("torch.Tensor.long", (Ref(2),), results=(Value("int64", (4, 64)),)),
+    Op("torch.argsort", (Ref(3),)),
+    Op("torch.Tensor.copy_", (Ref(1), Ref(4))),
+    inputs=(Input("input", Value("float32", (4, 64))), Input("buffer", Value("int64", (4, 64)))),
+    outputs=Ref(3),
+)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("sample", "candidate", "place"),
+    [(BRANCH, "argsort_by_other_ties", "in a body"), (WRITTEN, "argsort_to_a_buffer", "Output 1")],
+    ids=["body", "written"],
+)
+def test_ties_in_bodies_and_in_buffers_are_no_errors(
+    runner: SampleRunner, sample: Sample, candidate: str, place: str
+) -> None:
+    record = judged(runner, sample, candidate)
+    assert place in record["undecidable_reason"]
     assert by_sample([record])[0]["is_right"] is None
 
 
@@ -470,3 +505,35 @@ def test_any_of_several_writes_may_be_the_last(indices: Any, dtype: str, is_open
         if is_open
         else None
     )
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_open"),
+    [
+        ([0, 0, 1], [2, 2, 2], True),
+        ([0, 0, 1], [2, 1, 2], False),
+        ([0, 0, -2], [2, 1, 2], True),
+        ([[0], [1]], [0, 1, 2], False),
+        ([[0], [0]], [0, 1, 2], True),
+    ],
+    ids=["repeated", "distinct", "negative", "grid", "repeated in a grid"],
+)
+def test_writes_to_pairs_of_indices_are_open_if_a_pair_repeats(
+    rows: Any, columns: Any, is_open: bool
+) -> None:
+    sample = make_sample(
+        "pairs",
+        Op("torch.index_put", (Ref(0), (Ref(1), Ref(2)), Ref(3))),
+        inputs=(
+            Input("input", Value("float32", (2, 3))),
+            *[Input("input", Value("int64", (3,)))] * 2,
+            Input("input", Value("float32", (3,))),
+        ),
+    )
+    orders = find_orders(sample)
+    assert orders is not None
+    assert keys_sample(sample, orders).outputs == (Ref(1), Ref(2))
+    eager, other = ([Output("float32", np.full((2, 3), x, "f4"))] for x in (1, 3))
+    keys = [Output("int64", np.array(indices)) for indices in (rows, columns)]
+    result = settle([(eager, other)], orders, [keys])
+    assert (result.take(compare_calls(result.calls)) is not None) is is_open

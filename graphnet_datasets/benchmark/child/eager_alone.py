@@ -57,6 +57,7 @@ def run_eager_alone(job: WorkerJob, reporter: Reporter, directory: Path) -> None
         directory,
         (0, *(call.set_index for call in job.judged)),
         is_fresh=job.is_fresh,
+        written=(*workload.written, *workload.state),
     )
     if not job.is_first:
         return

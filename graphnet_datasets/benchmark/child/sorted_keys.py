@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ...analysis.orders import find_orders, keys_sample
 from ...frameworks.outputs import append_described
 from ...isolation import Reporter, describe_error
 from ...sample import Sample
-from ..handover import KEYS, MAX_KEYS_BYTES, keys_message
+from ..handover import KEYS, MAX_KEYS_BYTES, WRITTEN, keys_message
 from ..worker_job import WorkerJob
 from .arms import Arm
 from .setup import load_workload
@@ -24,13 +24,19 @@ def hand_over_keys(
     set_indices: Iterable[int],
     *,
     is_fresh: bool,
+    written: Sequence[str],
 ) -> None:
     """Hand over the keys of a sample's open orders under eager, for each input set.
 
-    Without keys some outputs are undecidable, so a failure is reported, not raised.
+    `written` names the inputs that eager changes. Without keys some outputs are undecidable, so a
+    failure is reported, not raised.
     """
     orders = find_orders(sample)
     if orders is None:
+        return
+    reporter.send({WRITTEN: list(written)})
+    num_keys = sum(len(order.all_keys) for order in orders.operators)
+    if num_keys == 0:
         return
     try:
         own = dataclasses.replace(job, is_first=False)
@@ -44,7 +50,7 @@ def hand_over_keys(
                     return
                 arm.prepare(set_index)
                 arm()
-                keys = workload.runtime.excerpt(arm.results(), None)[: len(orders.operators)]
+                keys = workload.runtime.excerpt(arm.results(), None)[:num_keys]
                 reporter.send({keys_message(number): append_described(keys, file)})
     except Exception as error:  # failing operators in the key computation, or lack of memory
         reporter.send({"keys_problem": describe_error(error)})

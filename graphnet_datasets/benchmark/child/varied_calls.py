@@ -22,7 +22,7 @@ from ...sample import Sample
 from ...schema.sample_files import read_sample
 from ...scores.tolerance import min_t
 from ...transforms.symbolic import find_literals, split_uses
-from ..handover import VARIED, varied_message
+from ..handover import VARIED, WRITTEN, varied_message
 from ..varied_calls import (
     DISTINCT_T,
     MAX_FROZEN,
@@ -126,7 +126,8 @@ def run_eager_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> Non
                     break
                 reporter.send({varied_message(number, place): append_described(outputs, file)})
     plan = VaryingPlan(calls, literals, start)
-    reporter.send({"plan": plan.to_json(), "is_random": is_random})
+    written = [*workload.written, *workload.state]
+    reporter.send({"plan": plan.to_json(), "is_random": is_random, WRITTEN: written})
 
 
 def run_candidate_varied(job: WorkerJob, reporter: Reporter, directory: Path) -> None:

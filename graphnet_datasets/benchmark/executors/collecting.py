@@ -25,6 +25,7 @@ from ..handover import (
     JUDGED,
     KEYS,
     ORACLE,
+    WRITTEN,
     DrawnCalls,
     HandoverError,
     JudgedCall,
@@ -35,6 +36,7 @@ from ..handover import (
     read_draws,
     read_judged,
     read_outputs,
+    read_written,
 )
 from ..judging import judging
 from ..judging.correctness import Drawn, Output, count_not_finite
@@ -137,7 +139,8 @@ def read_eager_alone(
         if run.drawn_calls is not None and DRAWS in messages:
             calls = read_drawn(messages[DRAWS])
             eager_alone.draws = _read_draws(directory, messages, calls)
-        eager_alone.orders = find_orders(sample)
+        if (orders := find_orders(sample)) is not None:
+            eager_alone.orders = orders.with_written(read_written(messages.get(WRITTEN)))
         eager_alone.keys = read_keys(directory, messages)
         if f"outputs {ORACLE}" in messages:
             described = messages[f"outputs {ORACLE}"]

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ...analysis.orders import find_orders
 from ...isolation import Ending, Outcome
 from ...sample import Sample
-from ..handover import VARIED, HandoverError, read_all_outputs, varied_message
+from ..handover import (
+    VARIED,
+    WRITTEN,
+    HandoverError,
+    read_all_outputs,
+    read_written,
+    varied_message,
+)
 from ..judging.correctness import Output
 from ..judging.reported import read_message
 from ..judging.varied_calls import EagerVaried, judge_varied
@@ -51,7 +58,9 @@ def vary_calls(
         except HandoverError as error:
             outcome.error = {"type": "HandoverError", "message": str(error)}
             outputs = {}
-        judge_varied(record, eager, outcome, outputs, find_orders(job.sample))
+        if (orders := find_orders(job.sample)) is not None:
+            orders = orders.with_written(eager.written)
+        judge_varied(record, eager, outcome, outputs, orders)
     return eager
 
 
@@ -80,7 +89,12 @@ def _read_eager(outcome: Outcome, directory: Path, sample: Sample) -> EagerVarie
             problem=f"`{sample.id}` has no symbol, scalar input or literal that changes its "
             "outputs. Symbolise it first (`graphnet transform … --symbolise`)."
         )
-    return EagerVaried(plan, tuple(outputs[number] for number in range(len(plan.calls))), frozen)
+    return EagerVaried(
+        plan,
+        tuple(outputs[number] for number in range(len(plan.calls))),
+        frozen,
+        read_written(messages.get(WRITTEN)),
+    )
 
 
 def _read_outputs(

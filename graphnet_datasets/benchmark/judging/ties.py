@@ -57,6 +57,11 @@ class SettledCalls:
         if not wrong or not self.open_outputs.keys() - set(without) >= set(wrong):
             return None
         order = self.open_outputs[wrong[0]]
+        if order.kind == "body":
+            return (
+                f"Output {wrong[0]} depends on the order of tied elements, which an operator in a "
+                f"body of `{order.target}` (operator {order.position}) does not specify."
+            )
         open_order = (
             "which of several writes to one element is the last"
             if order.kind == "overwrite"
@@ -71,7 +76,7 @@ class SettledCalls:
 def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> SettledCalls:
     """Return the calls with valid orders of the candidate replaced by eager's.
 
-    `keys` contains the keys of each call, in the order of `orders.operators`.
+    `keys` contains the keys of each call, in the order of the outputs of `keys_sample`.
     """
     settled_calls: list[tuple[list[Output], list[Output]]] = []
     settled = SettledCalls(settled_calls)
@@ -84,8 +89,9 @@ def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> Settl
             order = orders.operators[number]
             if order.kind == "unique" or _is_equal(eager[place], candidate[place]):
                 continue
+            order_keys, *_ = _keys_of(orders, number, call_keys) or (None,)
             if order.kind == "mode":
-                if _settle_mode(settled, orders, place, call_keys, actual):
+                if _settle_mode(settled, orders, place, order_keys, actual):
                     candidate[place] = eager[place]
                 continue
             if result == "values":
@@ -95,11 +101,11 @@ def settle(calls: Sequence[Pair], orders: Orders, keys: Sequence[Keys]) -> Settl
             is_exact = orders.are_keys_exact[number]
             if order.is_first and is_exact:
                 continue
-            if call_keys is None:
+            if order_keys is None:
                 settled.open_outputs[place] = order
                 continue
             make = _PooledPositions if order.kind == "pool" else _Positions
-            positions = make(order, call_keys[number], eager[place], candidate[place])
+            positions = make(order, order_keys, eager[place], candidate[place])
             t = positions.tolerance(is_exact=is_exact)
             settled.position_t[place] = max(settled.position_t.get(place, -math.inf), t)
             if t < math.inf:
@@ -170,9 +176,16 @@ def _excuse(
             and _is_equal(eager[other], candidate[other])
             for other, (operator, result) in orders.direct.items()
         )
-        if not is_same and (keys is None or _has_ties(orders, number, keys[number])):
+        own = _keys_of(orders, number, keys)
+        if not is_same and (not own or _has_ties(orders, number, own)):
             return orders.operators[number]
     return None
+
+
+def _keys_of(orders: Orders, number: int, keys: Keys) -> Sequence[Output]:
+    """Return the keys of an open order, or nothing if they are unknown."""
+    start = sum(len(order.all_keys) for order in orders.operators[:number])
+    return [] if keys is None else keys[start : start + len(orders.operators[number].all_keys)]
 
 
 def _is_equal(left: Output, right: Output) -> bool:
@@ -286,7 +299,11 @@ class _PooledPositions(_Positions):
 
 
 def _settle_mode(
-    settled: SettledCalls, orders: Orders, place: int, keys: Keys, outputs: Sequence[Output]
+    settled: SettledCalls,
+    orders: Orders,
+    place: int,
+    keys: Output | None,
+    outputs: Sequence[Output],
 ) -> bool:
     """Judge the candidate's most frequent element or its position; return whether it is correct.
 
@@ -297,13 +314,13 @@ def _settle_mode(
     if keys is None or not _is_whole(outputs[place]):
         settled.open_outputs[place] = order
         return False
-    array = np.moveaxis(np.atleast_1d(keys[number].elements), order.dim or 0, -1)
+    array = np.moveaxis(np.atleast_1d(keys.elements), order.dim or 0, -1)
     rows = array.reshape(-1, array.shape[-1])
-    numbers = decode_wide(rows, keys[number].dtype)
+    numbers = decode_wide(rows, keys.dtype)
     elements = None
     if result == "values":
         elements = chosen
-        distances = np.abs(numbers - decode_wide(chosen, keys[number].dtype)[:, None])
+        distances = np.abs(numbers - decode_wide(chosen, keys.dtype)[:, None])
         chosen = np.argmin(np.where(np.isnan(distances), np.inf, distances), axis=-1)
     else:
         for other, (of_operator, name) in orders.direct.items():
@@ -316,7 +333,7 @@ def _settle_mode(
         t = -math.inf
         if elements is not None and picked.tobytes() != elements.tobytes():
             is_exact = orders.are_keys_exact[number]
-            t = math.inf if is_exact else min_t(elements, picked, keys[number].dtype)
+            t = math.inf if is_exact else min_t(elements, picked, keys.dtype)
         counts = (numbers == numbers[np.arange(len(rows)), chosen][:, None]).sum(axis=-1)
         most = [np.unique(row, return_counts=True)[1].max() for row in numbers]
         if (counts != most).any():
@@ -406,9 +423,12 @@ def _unique_order(
     return np.argsort(arm[places["counts"]].elements, kind="stable")
 
 
-def _has_ties(orders: Orders, number: int, keys: Output) -> bool:
+def _has_ties(orders: Orders, number: int, all_keys: Sequence[Output]) -> bool:
     """Return whether an open order has several valid results for these keys."""
     order = orders.operators[number]
+    if order.kind == "overwrite":
+        return _may_overwrite(order, all_keys)
+    (keys,) = all_keys
     if order.is_first and orders.are_keys_exact[number]:
         return False
     rtol = 0.0 if orders.are_keys_exact[number] else tolerances(TIED_T, keys.dtype)[1]
@@ -418,7 +438,7 @@ def _has_ties(orders: Orders, number: int, keys: Output) -> bool:
             order.window, decoded, order.num_axes, rtol=rtol
         )
     array = keys.elements.reshape(-1) if order.dim is None else keys.elements
-    if array.ndim == 0 or array.size == 0 or (order.kind == "overwrite" and keys.dtype == "bool"):
+    if array.ndim == 0 or array.size == 0:
         return False
     if order.kind == "mode" or (order.kind == "unique" and order.dim is not None):
         return array.shape[order.dim or 0] > 1
@@ -438,3 +458,17 @@ def _has_ties(orders: Orders, number: int, keys: Output) -> bool:
             bool(((end[..., 1:] == end[..., :-1]) | (np.abs(np.diff(end)) <= rtol * sizes)).any())
             for end in ends
         )
+
+
+def _may_overwrite(order: OpenOrder, keys: Sequence[Output]) -> bool:
+    """Return whether two writes may have the same indices; a negative index counts from the end."""
+    if any(key.dtype == "bool" for key in keys):
+        return False  # the positions of a mask are distinct
+    arrays = np.broadcast_arrays(*(np.atleast_1d(key.elements) for key in keys))
+    if any((array < 0).any() and (array >= 0).any() for array in arrays):
+        return True
+    if order.dim is not None:
+        (array,) = arrays
+        return bool((np.diff(np.sort(array, axis=order.dim), axis=order.dim) == 0).any())
+    indices = np.stack([array.reshape(-1) for array in arrays])
+    return np.unique(indices, axis=1).shape[1] < indices.shape[1]

@@ -32,12 +32,14 @@ _MAX_MESSAGE_LENGTH = 1000
 class EagerVaried:
     """Eager's plan, its outputs, and its outputs with sizes frozen at earlier ones.
 
-    `problem` states why a comparison is impossible, or "".
+    `written` names the inputs that eager changes. `problem` states why a comparison is impossible,
+    or "".
     """
 
     plan: VaryingPlan | None = None
     outputs: tuple[list[Output], ...] = ()
     frozen: Mapping[int, Sequence[list[Output]]] = dataclasses.field(default_factory=dict)
+    written: Sequence[str] = ()
     problem: str = ""
 
 
