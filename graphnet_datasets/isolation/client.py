@@ -7,6 +7,7 @@ import errno
 import functools
 import json
 import logging
+import math
 import os
 import secrets
 import shutil
@@ -353,9 +354,17 @@ def _check_space(directory: Path) -> None:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(_SPACE_BYTES))
     except OSError as error:
-        sizes = [512 * path.lstat().st_blocks for path in directory.rglob("*")]
-        if error.errno in (errno.ENOSPC, errno.EDQUOT) and sum(sizes) < _MAX_OWN_BYTES:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if is_full and _size_bytes(directory) < _MAX_OWN_BYTES:
             raise _full("There is no space left") from error
+
+
+def _size_bytes(directory: Path) -> float:
+    """Return the size of a job's files, and infinity if its directory cannot be traversed."""
+    try:
+        return sum(512 * path.lstat().st_blocks for path in directory.rglob("*"))
+    except (OSError, RecursionError):
+        return math.inf
 
 
 def _full(problem: str) -> DiskError:

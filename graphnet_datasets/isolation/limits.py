@@ -21,7 +21,8 @@ class Limits:
     `phase_timeouts_s` limits the time from entering a phase to entering the next; other phases use
     `default_timeout_s`. `memory_bytes` limits the anonymous and shared memory of the whole process
     tree; None means nine tenths of the memory available when the job starts. The first and last
-    `log_bytes // 2` of a job's output are kept. `file_bytes` limits each file.
+    `log_bytes // 2` of a job's output are kept. `file_bytes` limits each file, and `result_bytes`
+    the result file of a pool's job, which is read into memory.
 
     With `is_memory_enforced`, the memory limit also applies within each process (RLIMIT_DATA), so
     that an allocation raises an exception before the job is killed. GPU drivers map far more memory
@@ -38,9 +39,11 @@ class Limits:
     max_processes: int = 256
     log_bytes: int = 256 * 1024
     file_bytes: int = 64 * GIB
+    result_bytes: int = 4 * GIB
 
     def __post_init__(self) -> None:
-        for name in ("default_timeout_s", "max_processes", "log_bytes", "file_bytes"):
+        positive = ("default_timeout_s", "max_processes", "log_bytes", "file_bytes", "result_bytes")
+        for name in positive:
             if not getattr(self, name) > 0:
                 raise RunError(
                     f"The limit `{name}` is {getattr(self, name)}; it must be more than zero."

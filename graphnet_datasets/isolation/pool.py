@@ -220,8 +220,18 @@ def run_in(server: ForkServer, work: Work, job: PoolJob) -> Finished:
                 contextlib.suppress(FileNotFoundError, UnsafePathError),
                 open_file(directory, RESULT_FILE) as file,
             ):
-                result = file.read()
+                size = os.fstat(file.fileno()).st_size
+                if size <= work.limits.result_bytes:
+                    result = file.read()
+                else:
+                    outcome = _with_large_result(outcome, size, work.limits.result_bytes)
         return Finished(job, outcome, result)
+
+
+def _with_large_result(outcome: Outcome, size: int, limit: int) -> Outcome:
+    message = f"The job's result takes {size:,} bytes; at most {limit:,} are accepted."
+    error = {"type": "ProtocolError", "message": message}
+    return dataclasses.replace(outcome, ending=Ending.PROTOCOL, error=error)
 
 
 def num_processors() -> int:

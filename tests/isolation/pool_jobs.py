@@ -22,6 +22,9 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
                 (directory / RESULT_FILE).symlink_to(payload["target"])
             else:
                 os.mkfifo(directory / RESULT_FILE)
+        case "large_result":
+            (directory / RESULT_FILE).touch()
+            os.truncate(directory / RESULT_FILE, payload["size"])
         case "raise":
             raise ValueError("not a number")
         case "crash":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,21 @@ def test_a_result_that_is_no_regular_file_is_not_read(
     (finished,) = pool.run([job])
     assert finished.is_success
     assert finished.result is None
+
+
+def test_a_result_that_is_too_large_is_not_read() -> None:
+    """A sparse file takes no space on the disk, but its size in the memory of the reader."""
+    limits = Limits(default_timeout_s=10_000, result_bytes=1000)
+    with contextlib.closing(LocalPool(dataclasses.replace(WORK, limits=limits), 1)) as pool:
+        sizes = (1000, 2**35)
+        jobs = [PoolJob("a", {"do": "large_result", "size": size}) for size in sizes]
+        fitting, large = pool.run(jobs)
+    assert fitting.result == bytes(1000)
+    assert large.result is None
+    assert large.reason == (
+        "protocol in only: ProtocolError The job's result takes 34,359,738,368 bytes; at most "
+        "1,000 are accepted."
+    )
 
 
 def test_jobs_are_taken_only_as_results_are_fetched(pool: LocalPool) -> None:
