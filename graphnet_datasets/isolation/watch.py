@@ -235,12 +235,12 @@ class Watch:
 
     def _outcome(self, exited: Mapping[str, Any]) -> Outcome:
         self._leave_phase()
-        exit_code = exited.get("exited")
+        exit_code, cause = exited.get("exited"), str(exited.get("cause", ""))
         return Outcome(
-            ending=self._ending(str(exited.get("cause", "")), exit_code),
+            ending=self._ending(cause, exit_code),
             phase=self._phase,
             messages=self._messages,
-            error=self._error or self._describe(exit_code),
+            error=self._error or self._describe(cause, exit_code),
             exit_code=exit_code,
             log=self._log.text(),
             num_log_bytes=self._log.num_bytes,
@@ -269,11 +269,21 @@ class Watch:
             return Ending.OUT_OF_MEMORY
         return Ending.CRASH
 
-    def _describe(self, exit_code: int | None) -> dict[str, str] | None:
+    def _describe(self, cause: str, exit_code: int | None) -> dict[str, str] | None:
         if self._reader.problem:
             return {"type": "ProtocolError", "message": self._reader.problem}
         if self._is_done:
             return None
+        if cause == "timeout":
+            limit = f"{self._limits.timeout_s(self._phase):g} s"
+            message = f"The phase `{self._phase}` took longer than its limit of {limit}."
+            return {"type": "TimeoutError", "message": message}
+        if cause == "processes":
+            message = f"The job started more than {self._limits.max_processes} processes."
+            return {"type": "TooManyProcesses", "message": message}
+        if cause == "memory":
+            message = "The job took more memory than its limit."
+            return {"type": "MemoryError", "message": message}
         if exit_code is None:
             return {"type": "", "message": "The worker process and its server were lost."}
         if exit_code < 0:

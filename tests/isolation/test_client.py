@@ -156,6 +156,10 @@ def test_a_hang_ends_with_the_timeout_of_its_phase(server: ForkServer) -> None:
     limits = Limits(phase_timeouts_s={"second": 0.3}, default_timeout_s=20)
     outcome = run(server, "sleep", limits)
     assert (outcome.ending, outcome.phase) == (Ending.TIMEOUT, "second")
+    assert outcome.error == {
+        "type": "TimeoutError",
+        "message": "The phase `second` took longer than its limit of 0.3 s.",
+    }
     assert 0.3 <= outcome.phase_s["second"] < 5
 
 
@@ -197,6 +201,10 @@ def test_the_memory_of_all_processes_counts_together(server: ForkServer) -> None
     )
     assert outcome.ending is Ending.OUT_OF_MEMORY
     assert outcome.peak_memory_bytes > 300 * 2**20
+    assert outcome.error == {
+        "type": "MemoryError",
+        "message": "The job took more memory than its limit.",
+    }
 
 
 def test_a_job_without_a_limit_is_watched_from_outside(
@@ -213,6 +221,10 @@ def test_a_job_without_a_limit_is_watched_from_outside(
 def test_a_job_with_too_many_processes_is_ended(server: ForkServer) -> None:
     outcome = run(server, "fork_bomb", Limits(max_processes=20, default_timeout_s=10_000))
     assert outcome.ending is Ending.TOO_MANY_PROCESSES
+    assert outcome.error == {
+        "type": "TooManyProcesses",
+        "message": "The job started more than 20 processes.",
+    }
 
 
 def test_a_child_in_another_session_dies_with_a_job_that_returns(
