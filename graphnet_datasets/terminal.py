@@ -1,4 +1,4 @@
-"""Escaping of text for terminals, pages and pictures.
+"""Escaping of text for terminals, pages, pictures and tables.
 
 Text from data must not move the cursor, set titles, hide words or change the reading direction.
 """
@@ -17,6 +17,10 @@ _CONTROLS = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
     "\u2028\u2029\ud800-\udfff]"  # other line ends, and surrogates, which cannot be encoded
 )
+
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Characters with which formulas of spreadsheets begin, also in their wide forms."""
 
 
 def printable(text: object) -> str:
@@ -57,6 +61,16 @@ def printable_line(text: object) -> str:
     'first\\nsecond'
     """
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def printable_cell(text: str) -> str:
+    """Return the text of a cell in a CSV file, which spreadsheets must not read as a formula.
+
+    >>> printable_cell("torch/resnet-18"), printable_cell("=HYPERLINK(A1)")
+    ('torch/resnet-18', "'=HYPERLINK(A1)")
+    """
+    line = printable_line(text)
+    return f"'{line}" if line.lstrip().startswith(_FORMULA_STARTS) else line
 
 
 def printable_data(value: Any) -> Any:

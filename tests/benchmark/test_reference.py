@@ -107,6 +107,16 @@ def test_regressions_come_worst_first_and_the_newest_stored_run_counts(tmp_path:
     assert found.to_table().num_rows == 4
 
 
+def test_no_cell_of_the_written_table_is_a_formula(tmp_path: Path) -> None:
+    formula = "=HYPERLINK(A1)"
+    store(tmp_path / "old", "a", [1.0], [1.0, 1.0], compiler_version=formula)
+    store(tmp_path / "new", "b", [1.0], [1.0, 1.0], compiler_version="+1\n")
+    compare_with_reference(tmp_path / "new", tmp_path / "old").write(tmp_path / "verdicts.csv")
+    with (tmp_path / "verdicts.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["reference_version"], row["version"]) == (f"'{formula}", "'+1\\n")
+
+
 def test_a_run_against_a_stored_one_is_equal_and_keeps_its_table(
     tmp_path: Path, reference: Path
 ) -> None:

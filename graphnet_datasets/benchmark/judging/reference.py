@@ -20,6 +20,7 @@ from ...atomic import replaced
 from ...errors import RunError
 from ...schema import Reason, Status
 from ...scores.text import text_table
+from ...terminal import printable_cell
 from ...timing.intervals import unpaired_speedup
 from ..executors.jobs import SampleJob
 from ..records.records import read_runs, sample_digest
@@ -97,9 +98,16 @@ class Verdicts:
         return pa.Table.from_pylist(list(self.rows), schema=VERDICTS_SCHEMA)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Atomically write the rows as CSV."""
+        """Atomically write the rows as CSV, without formulas of spreadsheets."""
+        rows = [
+            {
+                name: printable_cell(value) if isinstance(value, str) else value
+                for name, value in row.items()
+            }
+            for row in self.rows
+        ]
         with replaced(path) as place:
-            pyarrow.csv.write_csv(self.to_table(), place)
+            pyarrow.csv.write_csv(pa.Table.from_pylist(rows, schema=VERDICTS_SCHEMA), place)
 
     def __str__(self) -> str:
         cells = [
