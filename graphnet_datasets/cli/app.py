@@ -49,6 +49,7 @@ from . import (
 )
 from .completion import add_completion
 from .disk import describe_disk_error
+from .empty_directories import removed_if_empty
 from .terminal import echo
 
 # Newer releases of typer contain a copy of click, whose exceptions are not those of click.
@@ -202,7 +203,8 @@ for _group in _GROUPS:
 def main() -> None:
     """Run the command line."""
     try:
-        with collecting_seldom():  # a short command spends most of its time importing
+        # A short command spends most of its time importing.
+        with removed_if_empty(), collecting_seldom():
             app()
     except Exception:
         # The interpreter would print the message unescaped.

@@ -1,4 +1,4 @@
-"""No process imports modules from the folder that a command is run in."""
+"""Commands import nothing from the folder that they are run in, and leave nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ VERBS = {
     "check": "check ./samples/linear candidate.py",
     "convert": "convert ./samples --to networkx",
 }
+PLACES = ("XDG_CACHE_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+OWN_CACHE = ".cache/graphnet_datasets"
 QUICK = ("run", "validate", "import", "tc compile")
 FILES = {
     "add.tc": "def add(float(N) A, float(N) B) -> (C) { C(i) = A(i) + B(i) }",
@@ -87,9 +89,19 @@ def test_a_worker_starts_without_the_working_directory(
 )
 def test_a_command_imports_nothing_from_the_working_directory(verb: str, folder: Path) -> None:
     command = [sys.executable, "-P", "-m", "graphnet_datasets", *VERBS[verb].split()]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    home, temporary = folder / "home", folder / "temporary"
+    home.mkdir()
+    temporary.mkdir()
+    variables = {name: value for name, value in os.environ.items() if name not in PLACES}
+    variables |= {"HOME": str(home), "TMPDIR": str(temporary)}
+    done = subprocess.run(
+        command, cwd=folder, env=variables, capture_output=True, text=True, check=False
+    )
     assert not (folder / "imported").exists()
     assert done.returncode == 0, done.stdout + done.stderr
+    # Nothing stays but the cache of this library.
+    assert list(temporary.iterdir()) == []
+    assert {path.relative_to(home).as_posix() for path in home.glob("*/*")} <= {OWN_CACHE}
 
 
 def test_the_import_path_omits_the_working_directory(
