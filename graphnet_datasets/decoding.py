@@ -80,17 +80,25 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         OSError: The file cannot be read.
     """
     limit = decoded_limit()
-    # Without O_NONBLOCK, opening a pipe that has no writer would block.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        file = os.fdopen(descriptor, "rb")
-    except OSError as error:  # a directory
-        os.close(descriptor)
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-    with file:
+    with open_without_waiting(path) as file:
         content = file.read(limit + 1) or b""
     check_decoded_size(len(content), path)
     return content
+
+
+def open_without_waiting(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file for reading; a pipe without a writer is empty.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    # Without O_NONBLOCK, opening a pipe that has no writer would block.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.fdopen(descriptor, "rb")
+    except OSError as error:  # a directory
+        os.close(descriptor)
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 def read_text(path: str | os.PathLike[str]) -> str:

@@ -480,7 +480,8 @@ def _prepared(verdict: Verdict, source: Solution) -> Verdict:
             text, language = read_solution(path)
             reference = reference_of_candidate(path)
         elif isinstance(source, str):
-            text, language = source, language or language_of(source)
+            text = source.encode(errors="replace").decode()  # surrogates cannot be stored
+            language = language or language_of(text)
             reference = reference_of_text(text, language)
         else:
             reference = reference_of_candidate(source)

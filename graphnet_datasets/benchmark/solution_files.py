@@ -8,8 +8,13 @@ from pathlib import Path
 
 from ..compilers.function_source import store_source
 from ..compilers.passes import PASS_NAMES
-from ..compilers.replacement import CALL_MARK, FX_PASS, find_candidate_name
-from ..decoding import read_text
+from ..compilers.replacement import (
+    CALL_MARK,
+    FX_PASS,
+    check_source,
+    find_candidate_name,
+    read_source,
+)
 from ..errors import CandidateError
 
 SUFFIXES: Mapping[str, str] = {
@@ -52,7 +57,7 @@ def language_of(source: str) -> str:
     """
     if "__global__" in source:
         return "cuda"
-    if 'extern "C"' in source or re.search(r"^\s*#include\b", source, re.MULTILINE):
+    if 'extern "C"' in source or re.search(r"^[ \t]*#include\b", source, re.MULTILINE):
         return "cpp"
     return "tc" if _TC.match(source) and "{" in source and "->" in source else "python"
 
@@ -61,7 +66,7 @@ def read_solution(path: Path) -> tuple[str, str]:
     """Return the text and the language of a solution's file.
 
     Raises:
-        CandidateError: The file cannot be read or has another suffix.
+        CandidateError: The file has another suffix or is not a source file of limited size.
     """
     language = SUFFIXES.get(path.suffix)
     if language is None:
@@ -69,13 +74,7 @@ def read_solution(path: Path) -> tuple[str, str]:
             f"`{path.name}` has the suffix `{path.suffix}`. A solution is a file with one of the "
             f"suffixes {', '.join(f'`{suffix}`' for suffix in SUFFIXES)}."
         )
-    try:
-        return read_text(path), language
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise CandidateError(
-            f"The candidate `{path}` cannot be read: {reason}. Pass the path of a source file."
-        ) from error
+    return read_source(path), language
 
 
 def reference_of_text(source: str, language: str) -> str:
@@ -84,9 +83,10 @@ def reference_of_text(source: str, language: str) -> str:
     Nothing of the text runs.
 
     Raises:
-        CandidateError: A Python text does not define exactly one candidate.
+        CandidateError: A Python text does not define exactly one candidate, or a text is too long.
         CompilerError: The text cannot be stored.
     """
+    check_source(source, "solution")
     wrapper = _WRAPPERS.get(language)
     if wrapper is not None:
         return store_source(wrapper.format(source=source), "candidate") + CALL_MARK

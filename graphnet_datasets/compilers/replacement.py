@@ -6,15 +6,16 @@ the harness calls it with the inputs of the graph. A compiler is called with the
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
+import io
+import tokenize
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..decoding import read_text
+from ..decoding import open_without_waiting
 from ..errors import CandidateError
 from ..suggestions import did_you_mean
 from ..terminal import counted, first_few
@@ -28,6 +29,8 @@ FX_PASS = "fx_pass"  # noqa: S105 - not a password
 """Name of a function `(module, example_inputs)` that rewrites the graph and does not replace it."""
 USUAL_NAMES = ("candidate", "Candidate", "ModelNew", FX_PASS, *PASS_NAMES)
 """Names that are chosen if a file defines several functions and classes."""
+MAX_SOURCE_LENGTH = 2**20
+"""Maximum number of characters of a candidate's text."""
 MAX_FRAMES = 5
 """Maximum number of lines of the candidate's own source in an error message."""
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -49,37 +52,14 @@ def find_candidate_name(path: Path) -> str:
     decorator, which are kernels. If there are several, one of `USUAL_NAMES` is chosen.
 
     Raises:
-        CandidateError: The file cannot be read, or the number of remaining names is not one.
+        CandidateError: The file is not a source file of limited size, or the number of remaining
+            names is not one.
     """
+    text = read_source(path)
     try:
-        text = read_text(path)
-    except OSError as error:
-        raise CandidateError(
-            f"The candidate `{path}` cannot be read: {error.strerror}. Pass a Python file that "
-            "defines a function or a `torch.nn.Module`."
-        ) from error
-    if "\0" in text:
-        raise CandidateError(
-            f"The candidate `{path}` contains null bytes. Pass a Python file that defines a "
-            "function or a `torch.nn.Module`."
-        )
-    try:
-        tree = ast.parse(text, str(path))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        names = [*_public_names(text)]
+    except (tokenize.TokenError, SyntaxError):
         return USUAL_NAMES[0]  # the worker reports the error when it imports the file
-    names = [
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        and not node.name.startswith("_")
-        and not (
-            isinstance(node, ast.FunctionDef)
-            and any(
-                ast.unparse(decorator).partition("(")[0].endswith("jit")
-                for decorator in node.decorator_list
-            )
-        )
-    ]
     chosen = [name for name in USUAL_NAMES if name in names] if len(names) > 1 else names
     if len(chosen) == 1:
         return chosen[0]
@@ -88,6 +68,68 @@ def find_candidate_name(path: Path) -> str:
         f"`{path}` must define exactly one public function or class, or one of them named "
         f"`{USUAL_NAMES[0]}`.{listed} Select the candidate as `{path.name}:NAME`."
     )
+
+
+def read_source(path: Path) -> str:
+    """Return the text of a candidate's file.
+
+    Raises:
+        CandidateError: The file cannot be read, is too large or contains null bytes.
+    """
+    try:
+        with open_without_waiting(path) as file:
+            content = file.read(4 * MAX_SOURCE_LENGTH) or b""
+    except OSError as error:
+        raise CandidateError(
+            f"The candidate `{path}` cannot be read: {error.strerror}. Pass the path of a source "
+            "file."
+        ) from error
+    text = content.decode(errors="replace")
+    check_source(text, str(path))
+    return text
+
+
+def check_source(text: str, name: str) -> None:
+    """Check that a candidate's text can be a source file.
+
+    Raises:
+        CandidateError: The text is too long or contains null bytes.
+    """
+    if len(text) > MAX_SOURCE_LENGTH or "\0" in text:
+        problem = "null bytes" if "\0" in text else f"more than {MAX_SOURCE_LENGTH:,} characters"
+        raise CandidateError(
+            f"The candidate `{name}` contains {problem}. Pass a source file of limited length."
+        )
+
+
+def _public_names(text: str) -> Iterator[str]:
+    """Yield the public functions and classes at the top level of a Python text.
+
+    Functions with a `jit` decorator are omitted. The text is tokenized and not parsed: parsing can
+    take minutes for an f-string and a kilobyte of memory for each character.
+
+    Raises:
+        tokenize.TokenError, SyntaxError: The text is not Python.
+    """
+    depth, is_kernel = 0, False
+    words: list[str] = []
+    """The first two words of a statement, or all of a decorator."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.INDENT, tokenize.DEDENT):
+            depth += 1 if token.type == tokenize.INDENT else -1
+        elif token.type in (tokenize.NAME, tokenize.OP):
+            if depth == 0 and (len(words) < 2 or words[0] == "@"):
+                words.append(token.string)
+        elif token.type == tokenize.NEWLINE and words:
+            if words[0] == "@":
+                is_kernel |= "".join(words).partition("(")[0].endswith("jit")
+            else:
+                word, name = (*words, "", "")[:2]
+                is_candidate = word == "class" or (word == "def" and not is_kernel)
+                if is_candidate and name.isidentifier() and not name.startswith("_"):
+                    yield name
+                is_kernel = False
+            words = []
 
 
 def make_replacement(reference: str, compiler_framework: str) -> type[Compiler]:

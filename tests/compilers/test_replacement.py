@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import runpy
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from graphnet_datasets.compilers.registry import find_entry, resolve_name
 from graphnet_datasets.compilers.replacement import (
     MAX_FRAMES,
+    MAX_SOURCE_LENGTH,
     bind,
     find_candidate_name,
     note_own_lines,
@@ -32,6 +34,12 @@ INPUTS = {"input_0": None, "parameter_0": 3, "input_1": None}
         ("def helper(x): return x\ndef candidate(x): return helper(x)", "candidate"),
         ("class Part: pass\nclass ModelNew: pass", "ModelNew"),
         ("def broken(x:", "candidate"),  # the worker reports the error
+        ("if True:\n    def inner(x): pass\ndef scale(x): return x", "scale"),
+        ("text = '''\ndef quoted(): pass\n'''\ndef scale(x): return x", "scale"),
+        ("async def wait(): pass\ndef scale(x): return x", "scale"),
+        ("@jit\n@other\ndef kernel(x): pass\n@first.second(jit)\ndef f(x): pass", "f"),
+        ("@f" + ".a" * 2000 + "\ndef scale(x): return x", "scale"),  # too deep for a syntax tree
+        ("x = f'" + "{1}" * 100_000 + "'\ndef scale(x): return x", "scale"),  # minutes to parse
     ],
 )
 def test_a_file_offers_one_candidate(source: str, name: str, tmp_path: Path) -> None:
@@ -41,7 +49,8 @@ def test_a_file_offers_one_candidate(source: str, name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("source", "listed"), [("x = 1", ""), ("def a(x): ...\ndef b(x): ...", " It defines `a`, `b`.")]
+    ("source", "listed"),
+    [("x = 1", ""), ("def", ""), ("def a(x): ...\ndef b(x): ...", " It defines `a`, `b`.")],
 )
 def test_a_file_without_one_candidate_is_refused(source: str, listed: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
@@ -52,6 +61,31 @@ def test_a_file_without_one_candidate_is_refused(source: str, listed: str, tmp_p
         f"`{path}` must define exactly one public function or class, or one of them named "
         f"`candidate`.{listed} Select the candidate as `mine.py:NAME`."
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [("#" * (MAX_SOURCE_LENGTH + 1), "more than 1,048,576 characters"), ("\0", "null bytes")],
+)
+def test_a_text_that_is_no_source_is_refused(source: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(source)
+    with pytest.raises(CandidateError) as raised:
+        find_candidate_name(path)
+    assert str(raised.value) == (
+        f"The candidate `{path}` contains {problem}. Pass a source file of limited length."
+    )
+
+
+@pytest.mark.parametrize("kind", ["device", "directory", "pipe"])
+def test_a_path_that_is_no_source_file_is_refused(kind: str, tmp_path: Path) -> None:
+    path = Path("/dev/zero") if kind == "device" else tmp_path / "mine.py"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    with pytest.raises(CandidateError):
+        find_candidate_name(path)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
