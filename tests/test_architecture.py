@@ -122,8 +122,11 @@ def test_scores_need_only_the_schema() -> None:
 
 
 def test_files_are_put_into_their_place_by_one_module() -> None:
-    """`atomic` writes under another name and renames; whole sample directories have their own."""
-    own = {"atomic.py", "directory/writing.py", "directory/tree.py"}
+    """`atomic` writes under another name and renames; whole sample directories have their own.
+
+    `cleaning` renames directories to remove them.
+    """
+    own = {"atomic.py", "directory/writing.py", "directory/tree.py", "isolation/cleaning.py"}
     others = {
         str(path.relative_to(PACKAGE)): path.read_text()
         for path in MODULES

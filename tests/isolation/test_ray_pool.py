@@ -40,7 +40,7 @@ def pool(cluster: Any) -> Iterator[RayPool]:  # noqa: ARG001 - it must run
 def unconfined_pool(cluster: Any) -> Iterator[RayPool]:  # noqa: ARG001 - it must run
     """A pool whose jobs can kill its workers, as a failing node would; confined jobs cannot."""
     with contextlib.closing(RayPool(dataclasses.replace(WORK, is_confined=False))) as made:
-        yield made
+        yield pool
 
 
 def square(number: int) -> PoolJob:
@@ -77,7 +77,7 @@ def test_a_lost_worker_is_replaced_and_its_job_run_once_more(
 ) -> None:
     payload = {"do": "kill_worker", "marker": str(tmp_path / "killed"), "always": always}
     jobs = [PoolJob("killer", payload), *map(square, range(4))]
-    finished = {each.job.name: each for each in unconfined_pool.run(jobs)}
+    finished = {result.job.name: result for result in unconfined_pool.run(jobs)}
     assert (tmp_path / "killed").exists()
     killer = finished.pop("killer")
     assert all(each.is_success for each in finished.values())
