@@ -40,7 +40,7 @@ def pool(cluster: Any) -> Iterator[RayPool]:  # noqa: ARG001 - it must run
 def unconfined_pool(cluster: Any) -> Iterator[RayPool]:  # noqa: ARG001 - it must run
     """A pool whose jobs can kill its workers, as a failing node would; confined jobs cannot."""
     with contextlib.closing(RayPool(dataclasses.replace(WORK, is_confined=False))) as made:
-        yield pool
+        yield made
 
 
 def square(number: int) -> PoolJob:
