@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from ..errors import DiskError
+from ..errors import ConversionError, DatasetExistsError
+from ..suggestions import did_you_mean
 from ..terminal import counted
 from .counting import PARTLY
 from .disk import new_output
@@ -177,22 +178,30 @@ def write_problems(
     names: Annotated[list[str], typer.Argument(metavar="PROBLEM...", help="Ids of problems.")],
     *,
     out: Annotated[Path, typer.Option(help="A new directory.")],
+    to: Annotated[
+        str, typer.Option(help="flashinfer-bench or sol-execbench.")
+    ] = "flashinfer-bench",
     dataset: Annotated[str, typer.Option(help="Dataset of the problems.")] = "graphnet",
 ) -> None:
-    """Write problems as definitions and workloads of flashinfer-bench.
+    """Write problems as definitions and workloads of flashinfer-bench or SOL-ExecBench.
 
     Workloads that cannot be expressed are printed with the reason.
     """
     from ..atomic import new_directory
     from ..benchmark.problems import load_problem
-    from ..conversion.flashinfer import export_problem, write_exported
+    from ..conversion.definitions import FORMATS, export_problem, write_exported
 
+    if to not in FORMATS:
+        raise ConversionError(
+            f"There is no format `{to}`.{did_you_mean(to, FORMATS)} Choose one of "
+            f"{', '.join(FORMATS)}."
+        )
     exported = [export_problem(load_problem(name, source=dataset)) for name in names]
     if out.exists():
-        raise DiskError(f"`{out}` exists. Choose another directory, or delete it.")
+        raise DatasetExistsError(f"`{out}` exists. Choose another directory, or delete it.")
     with new_output(out), new_directory(out) as place:
         for item in exported:
-            write_exported(item, place)
+            write_exported(item, place, to)
     for item in exported:
         for name, reason in item.left_out.items():
             echo(f"{name} is left out: {reason}")

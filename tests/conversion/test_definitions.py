@@ -1,4 +1,4 @@
-"""Problems in the format of flashinfer-bench."""
+"""Problems in the formats of flashinfer-bench and SOL-ExecBench."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from graphnet_datasets.benchmark.problems import Problem, load_problem
-from graphnet_datasets.conversion.flashinfer import export_problem, write_exported
+from graphnet_datasets.conversion.definitions import export_problem, write_exported
 from graphnet_datasets.sample import Sample
+from graphnet_datasets.scores.tolerance import tolerances
 from tests.problem_sets import linear_relu, softmax, write_problems
 
 pytestmark = pytest.mark.torch
@@ -80,3 +81,28 @@ def test_the_files_are_valid_for_flashinfer_bench(tmp_path: Path) -> None:
     traces = data.TraceSet.from_path(str(tmp_path / "out"))
     (name,) = traces.definitions
     assert len(traces.workloads[name]) == 2
+
+
+def test_sol_execbench_has_a_folder_per_definition_and_tolerances(tmp_path: Path) -> None:
+    problem = problem_of(tmp_path / "data", linear_relu(4, 16, 8), linear_relu(2, 32, 8))
+    paths = write_exported(export_problem(problem), tmp_path / "out", "sol-execbench")
+    assert [path.name for path in paths] == ["definition.json", "workload.jsonl"]
+    definition = json.loads(paths[0].read_text())
+    assert paths[0].parent.name == definition["name"] and "tags" not in definition
+    for line in paths[1].read_text().splitlines():
+        workload = json.loads(line)
+        atol, rtol = tolerances(problem.workloads[0]["tolerance_t"], "float32")
+        assert workload["tolerance"] == {
+            "max_atol": atol, "max_rtol": rtol, "required_matched_ratio": 1.0
+        }  # fmt: skip
+        assert set(workload["inputs"]) == set(definition["inputs"])
+
+
+def test_the_files_are_valid_for_sol_execbench(tmp_path: Path) -> None:
+    data = pytest.importorskip("sol_execbench.core.data")
+    problem = problem_of(tmp_path / "data", linear_relu(4, 16, 8), linear_relu(2, 32, 8))
+    paths = write_exported(export_problem(problem), tmp_path / "out", "sol-execbench")
+    definition = data.Definition.model_validate_json(paths[0].read_text())
+    for line in paths[1].read_text().splitlines():
+        workload = data.Workload.model_validate_json(line)
+        assert set(workload.axes) == set(definition.var_axes)

@@ -1,8 +1,9 @@
-"""Problems as definitions and workloads of flashinfer-bench.
+"""Problems as definitions and workloads of flashinfer-bench and SOL-ExecBench.
 
-A definition of flashinfer-bench has one dtype per tensor and one program, so a problem becomes a
-definition for each combination of dtypes and numeric arguments. The format follows the release
-0.1.2 of the package `flashinfer-bench`, whose `TraceSet.from_path` reads the directory.
+A definition has one dtype per tensor and one program, so a problem becomes a definition for each
+combination of dtypes and numeric arguments. The formats follow the package `flashinfer-bench`
+0.1.2, whose `TraceSet.from_path` reads the directory, and SOL-ExecBench 1.0.2, which reads a folder
+per definition and has tolerances.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from ..errors import SampleError
 from ..frameworks import print_source
 from ..sample import Sample
 from ..sample.arguments import Ref, iterate_leaves
+from ..scores.tolerance import tolerances
 
+FORMATS = ("flashinfer-bench", "sol-execbench")
 DTYPES = frozenset(
     {
         *("float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"),
@@ -32,11 +35,15 @@ DTYPES = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class Exported:
-    """Definitions with their workloads, and reasons for workloads that cannot be expressed."""
+    """Definitions with their workloads, and reasons for workloads that cannot be expressed.
+
+    `tolerances_t` are the tolerances of the workloads by their `uuid`.
+    """
 
     definitions: Sequence[Mapping[str, Any]]
     workloads: Sequence[Mapping[str, Any]]
     left_out: Mapping[str, str]
+    tolerances_t: Mapping[str, float]
 
 
 def export_problem(problem: Problem) -> Exported:
@@ -83,22 +90,49 @@ def export_problem(problem: Problem) -> Exported:
             }
             for place, (_, identity) in enumerate(members)
         ]
-    return Exported(definitions, workloads, left_out)
+    tolerances_t = {item["subgraph_hash"]: item["tolerance_t"] for item in problem.workloads}
+    return Exported(definitions, workloads, left_out, tolerances_t)
 
 
-def write_exported(exported: Exported, directory: Path) -> list[Path]:
-    """Write definitions and workloads for `TraceSet.from_path`; return the files."""
+def write_exported(
+    exported: Exported, directory: Path, form: str = "flashinfer-bench"
+) -> list[Path]:
+    """Write definitions and workloads in one of `FORMATS`, and return the files."""
     paths = []
     for definition in exported.definitions:
         kind, name = definition["op_type"], definition["name"]
-        path = directory / "definitions" / kind / f"{name}.json"
-        lines = [json.dumps(item) for item in exported.workloads if item["definition"] == name]
-        traces = directory / "workloads" / kind / f"{name}.jsonl"
-        for file, text in ((path, json.dumps(definition, indent=2)), (traces, "\n".join(lines))):
+        items = [item for item in exported.workloads if item["definition"] == name]
+        if form == "sol-execbench":
+            path, lines_path = (
+                directory / name / file for file in ("definition.json", "workload.jsonl")
+            )
+            items = [_with_tolerance(item["workload"], definition, exported) for item in items]
+            definition = {key: value for key, value in definition.items() if key != "tags"}
+        else:
+            path = directory / "definitions" / kind / f"{name}.json"
+            lines_path = directory / "workloads" / kind / f"{name}.jsonl"
+        lines = "\n".join(json.dumps(item) for item in items)
+        for file, text in ((path, json.dumps(definition, indent=2)), (lines_path, lines)):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_text(file, text + "\n")
             paths.append(file)
     return paths
+
+
+def _with_tolerance(
+    workload: Mapping[str, Any], definition: Mapping[str, Any], exported: Exported
+) -> dict[str, Any]:
+    """Return a workload with absolute and relative tolerances, the loosest of its outputs."""
+    dtypes = {output["dtype"] for output in definition["outputs"].values()}
+    pairs = [tolerances(exported.tolerances_t[workload["uuid"]], dtype) for dtype in dtypes]
+    return {
+        **workload,
+        "tolerance": {
+            "max_atol": max(atol for atol, _ in pairs),
+            "max_rtol": max(rtol for _, rtol in pairs),
+            "required_matched_ratio": 1.0,
+        },
+    }
 
 
 def _check(sample: Sample) -> None:
