@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphnet_datasets.schema import TABLES, Table
-from graphnet_datasets.schema.descriptions import describe_columns
+from graphnet_datasets.schema.columns import describe_columns
 
 _USE = """## Reading it with other libraries
 
@@ -83,14 +83,14 @@ def text(tables: Iterable[Table]) -> str:
 
 def _columns(table: Table) -> str:
     is_extension = table.holds_samples and table.name != "graphs"
-    shared = TABLES["graphs"].descriptions if is_extension else {}
+    shared = TABLES["graphs"].schema.names if is_extension else ()
     lines = [f"## Columns of `{table.name}`", ""]
     if is_extension:
         lines += ["The columns of `graphs`, and:", ""]
     lines += ["| Column | Type | Meaning |", "|---|---|---|"]
     lines += [
         f"| `{name}` | {kind} | {meaning} |"
-        for name, kind, meaning in describe_columns(table)
+        for name, kind, meaning in describe_columns(table.columns)
         if name.partition(".")[0] not in shared
     ]
     return "\n".join([*lines, ""])

@@ -24,7 +24,7 @@ import graphnet_datasets
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.operators import FACTS, NAMESPACES, entries
 from graphnet_datasets.schema import TABLES
-from graphnet_datasets.schema.descriptions import describe_columns
+from graphnet_datasets.schema.columns import describe_columns
 
 DOCS = Path(__file__).parent
 GENERATED = DOCS / "generated"
@@ -137,7 +137,7 @@ def describe_tables() -> str:
     """
     lines = ["# Columns of all tables", ""]
     for table in TABLES.values():
-        columns = ((f"`{name}`", *rest) for name, *rest in describe_columns(table))
+        columns = ((f"`{name}`", *rest) for name, *rest in describe_columns(table.columns))
         lines += [f"## `{table.name}`", "", *_table(("Column", "Type", "Meaning"), columns)]
     return "\n".join(lines)
 

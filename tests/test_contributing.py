@@ -35,24 +35,12 @@ class Contribution:
 
 COLUMN: dict[str, str | list[tuple[str, str]]] = {
     "graphnet_datasets/schema/graphs.py": [
-        ('    "op_histogram",\n)\n', '    "op_histogram",\n    "num_targets",\n)\n'),
         (
-            '        ("flops_coverage", pa.float64()),\n',
-            '        ("num_targets", pa.int64()),\n        ("flops_coverage", pa.float64()),\n',
+            "    # derived\n",
+            "    # derived\n"
+            '    GraphColumn("num_targets", pa.int64(), "number of operators", is_later=True,\n'
+            "        value=lambda sample: len({op.target for op in sample.ops})),\n",
         ),
-    ],
-    "graphnet_datasets/schema/descriptions.py": [
-        (
-            '    "op_tags": "',
-            '    "num_targets": "number of different operators",\n    "op_tags": "',
-        )
-    ],
-    "graphnet_datasets/analysis/columns.py": [
-        (
-            '        "op_tags": op_tags(sample),\n',
-            '        "num_targets": len({op.target for op in sample.ops}),\n'
-            '        "op_tags": op_tags(sample),\n',
-        )
     ],
 }
 CONTRIBUTIONS = (
@@ -99,11 +87,9 @@ class Unchanged(Compiler):
         "a column of graphs",
         COLUMN,
         "from graphnet_datasets.schema import sample_to_row\n"
-        "from graphnet_datasets.analysis.columns import derived_columns\n"
         "from tests.tables import chain\n"
-        "sample = chain('cv/chain', 3)\n"
-        "assert sample_to_row(sample, derived_columns(sample))['num_targets'] == 1\n",
-        "tests/schema/test_descriptions.py",
+        "assert sample_to_row(chain('cv/chain', 3))['num_targets'] == 1\n",
+        "tests/schema/test_columns.py",
     ),
     Contribution(
         "a table or a config",
@@ -111,15 +97,19 @@ class Unchanged(Compiler):
             "graphnet_datasets/schema/notes.py": """\
 import pyarrow as pa
 
-NOTES_SCHEMA = pa.schema([("schema_version", pa.int32()), ("note_id", pa.string())])
-NOTE_DESCRIPTIONS = {"schema_version": "version of the format", "note_id": "name of the note"}
+from .columns import required
+
+NOTE_COLUMNS = (
+    required("schema_version", pa.int32(), "version of the format"),
+    required("note_id", pa.string(), "name of the note"),
+)
 """,
             "graphnet_datasets/schema/tables.py": [
                 (
                     "FAILURES = Table(",
-                    "from .notes import NOTE_DESCRIPTIONS, NOTES_SCHEMA\n"
-                    "NOTES = Table('notes', 'notes', NOTES_SCHEMA, 'note_id', 'note_id',\n"
-                    "    ('schema_version', 'note_id'), descriptions=NOTE_DESCRIPTIONS)\n"
+                    "from .notes import NOTE_COLUMNS\n"
+                    "NOTES = Table('notes', 'notes', NOTE_COLUMNS, 'note_id', 'note_id',\n"
+                    "    ('schema_version', 'note_id'))\n"
                     "FAILURES = Table(",
                 ),
                 ("*(PROBLEMS, SOLUTIONS),", "*(PROBLEMS, SOLUTIONS, NOTES),"),

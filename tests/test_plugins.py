@@ -52,10 +52,11 @@ def test_a_registry_finds_its_own_names_without_plugins() -> None:
 def test_a_package_adds_a_table_and_a_command(tmp_path: Path) -> None:
     (tmp_path / "my_tables.py").write_text(
         "import pyarrow as pa, typer\n"
-        "from graphnet_datasets.schema import Config, Table\n"
-        "fields = [('schema_version', pa.int32()), ('note_id', pa.string())]\n"
-        "columns = ('schema_version', 'note_id')\n"
-        "NOTES = Table('notes', 'notes', pa.schema(fields), 'note_id', 'note_id', columns)\n"
+        "from graphnet_datasets.schema import Column, Config, Table\n"
+        "columns = (Column('schema_version', pa.int32(), 'version of the format'),\n"
+        "           Column('note_id', pa.string(), 'name of the note'))\n"
+        "scalars = ('schema_version', 'note_id')\n"
+        "NOTES = Table('notes', 'notes', columns, 'note_id', 'note_id', scalars)\n"
         "CONFIGS = [Config('notes', NOTES, 'my notes'), Config('runs', NOTES, 'not used')]\n"
         "app = typer.Typer()\n"
         "@app.command('note')\n"

@@ -1,5 +1,6 @@
-"""Arrow schemas of the tables, their registry, and conversion between samples and rows."""
+"""Columns of the tables, their registry, and conversion between samples and rows."""
 
+from .columns import Column, Struct, Structs, required
 from .compiler_bugs import COMPILER_BUGS_SCHEMA, EXPECTED_FIELDS, ExpectedVerdict
 from .from_row import sample_from_row
 from .graphs import (
@@ -45,15 +46,19 @@ __all__ = [
     "TABLES",
     "TRUNCATED",
     "VALIDATION_COLUMNS",
+    "Column",
     "Config",
     "ExpectedVerdict",
     "Reason",
     "Status",
+    "Struct",
+    "Structs",
     "Table",
     "config_named",
     "config_of",
     "empty_run",
     "graphs_features",
+    "required",
     "sample_from_row",
     "sample_to_row",
 ]

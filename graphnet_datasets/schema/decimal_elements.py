@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..errors import SchemaError
+from .columns import Column
 
 PLACES = 6
 MAX_PLACES = 9
@@ -24,12 +25,15 @@ _BYTES = tuple(f"byte_{number}" for number in range(4))
 _DTYPE = "float32"
 _MAX_MAGNITUDE = 2**30
 
-DECIMAL_FIELDS = [
-    ("inputs", pa.list_(pa.int32())),
-    ("lengths", pa.list_(pa.int64())),
-    ("places", pa.int32()),
-    *((name, pa.binary()) for name in _BYTES),
-]
+DECIMAL_FIELDS = (
+    Column("inputs", pa.list_(pa.int32()), "indices of these inputs"),
+    Column("lengths", pa.list_(pa.int64()), "number of elements of each input"),
+    Column("places", pa.int32(), "decimal places: integers are divided by 10 to this power"),
+    Column("byte_0", pa.binary(), "lowest byte of each integer; 0, 1, 2, 3 encode 0, -1, 1, -2"),
+    Column("byte_1", pa.binary(), "second byte"),
+    Column("byte_2", pa.binary(), "third byte"),
+    Column("byte_3", pa.binary(), "highest byte"),
+)
 """Elements of the float32 inputs with these numbers, `lengths` elements each, concatenated. An
 element is w / 10**places, where w is 0, -1, 1, -2, … for the codes 0, 1, 2, 3, …. The four bytes of
 the codes, least significant first, are in the four columns."""

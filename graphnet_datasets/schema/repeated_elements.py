@@ -13,11 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import SchemaError
+from .columns import Column
 
 MIN_BYTES = 256
 """Elements of fewer bytes are stored directly, so that readers find them in `inputs`."""
 
-REPEAT_FIELDS = [("input", pa.int32()), ("first", pa.int32())]
+REPEAT_FIELDS = (
+    Column("input", pa.int32(), "index of the input"),
+    Column("first", pa.int32(), "index of the earlier input"),
+)
 """The number of an input, and the number of an earlier input with the same elements."""
 
 

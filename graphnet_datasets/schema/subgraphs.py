@@ -7,20 +7,27 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from .graphs import GRAPHS_SCHEMA
-from .version import table_metadata
+from .columns import Column, arrow_schema
+from .graphs import GRAPH_COLUMNS
 
-SUBGRAPH_FIELDS = [
-    ("subgraph_hash", pa.string()),
-    ("method", pa.string()),
-    ("num_families", pa.int64()),
-    ("splits", pa.list_(pa.string())),
-    ("has_statistics", pa.bool_()),
-]
-"""Columns of a part in addition to those of a graph. `family` is that of the first graph with the
+SUBGRAPH_COLUMNS = (
+    *GRAPH_COLUMNS,
+    Column(
+        "subgraph_hash",
+        pa.string(),
+        "32 hexadecimal digits, equal for parts with the same signature and strides",
+    ),
+    Column("method", pa.string(), "how the part was found"),
+    Column("num_families", pa.int64(), "number of families of graphs in which it occurs"),
+    Column("splits", pa.list_(pa.string()), "splits of these families"),
+    Column(
+        "has_statistics",
+        pa.bool_(),
+        "whether statistics or elements of all its input tensors are known",
+    ),
+)
+"""Columns of a graph, followed by those of a part. `family` is that of the first graph with the
 part."""
 
-SUBGRAPHS_SCHEMA = pa.schema(
-    [*GRAPHS_SCHEMA, *(pa.field(name, kind) for name, kind in SUBGRAPH_FIELDS)],
-    metadata=table_metadata("subgraphs"),
-)
+SUBGRAPHS_SCHEMA = arrow_schema("subgraphs", SUBGRAPH_COLUMNS)
+"""The Arrow schema of the `subgraphs` table."""

@@ -1,6 +1,6 @@
 """The registry of tables (kinds of rows) and configs (folders of them).
 
-A new kind of row needs an Arrow schema, a `Table`, and a `Config` for each folder with such rows.
+A new kind of row needs declared columns, a `Table`, and a `Config` for each folder with such rows.
 Other packages register theirs by an entry point (`CONFIG_GROUP`). Writing, layout, loading,
 listing, pushing and the dataset card use this registry; no other module names a table or a config.
 """
@@ -14,27 +14,14 @@ import pyarrow as pa
 
 from ..plugins import Registry, load_all
 from ..sample.vocabulary import TASKS
-from .builds import (
-    DUPLICATE_DESCRIPTIONS,
-    DUPLICATES_SCHEMA,
-    FAILURE_DESCRIPTIONS,
-    FAILURES_SCHEMA,
-)
-from .compiler_bugs import COMPILER_BUGS_SCHEMA
-from .descriptions import (
-    COMPILER_BUG_DESCRIPTIONS,
-    DESCRIPTIONS,
-    KERNEL_DESCRIPTIONS,
-    SUBGRAPH_DESCRIPTIONS,
-)
-from .graphs import GRAPHS_SCHEMA
-from .graphs import LATER_COLUMNS as LATER_GRAPH_COLUMNS
-from .kernels import KERNELS_SCHEMA
-from .problem_descriptions import PROBLEM_DESCRIPTIONS, SOLUTION_DESCRIPTIONS
-from .problems import PROBLEMS_SCHEMA, SOLUTIONS_SCHEMA
-from .run_descriptions import RUN_DESCRIPTIONS
-from .runs import LATER_COLUMNS, RUNS_SCHEMA
-from .subgraphs import SUBGRAPHS_SCHEMA
+from .builds import DUPLICATE_COLUMNS, FAILURE_COLUMNS
+from .columns import Column, arrow_schema, later_columns
+from .compiler_bugs import COMPILER_BUG_COLUMNS
+from .graphs import GRAPH_COLUMNS
+from .kernels import KERNEL_COLUMNS
+from .problems import PROBLEM_COLUMNS, SOLUTION_COLUMNS
+from .runs import RUN_COLUMNS
+from .subgraphs import SUBGRAPH_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,18 +44,17 @@ out, and no statistics include it."""
 class Table:
     """A kind of row.
 
-    `rows` is the plural name of its rows. `descriptions` holds a line for each column, nested
-    columns by dotted names. Rows are equal if their `key` is, and messages refer to a
+    `rows` is the plural name of its rows. Rows are equal if their `key` is, and messages refer to a
     row by its `label`. `scalars` are the columns that a push reads from a repository and that the
     card uses; the card's table groups by `counted_by`. Rows of a split are sorted by `order`, and
-    `graphnet list` shows `listed`. `later` are columns that older files of this format version
-    lack, read as null. If `holds_samples`, rows are samples, which can be shown, run and
-    transformed.
+    `graphnet list` shows `listed`. If `holds_samples`, rows are samples, which can be shown, run
+    and transformed. `schema` and `later`, the columns that older files of this format version lack,
+    follow from `columns`.
     """
 
     name: str
     rows: str
-    schema: pa.Schema = dataclasses.field(repr=False)
+    columns: tuple[Column, ...] = dataclasses.field(repr=False)
     key: str
     label: str
     scalars: tuple[str, ...]
@@ -76,11 +62,13 @@ class Table:
     order: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     row_group_size: int = 1000
-    later: frozenset[str] = frozenset()
     holds_samples: bool = False
-    descriptions: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    schema: pa.Schema = dataclasses.field(init=False, repr=False, compare=False)
+    later: frozenset[str] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", arrow_schema(self.name, self.columns))
+        object.__setattr__(self, "later", later_columns(self.columns))
         named = {self.key, self.label, *self.scalars, *self.order, *self.listed}
         unknown = sorted(named - set(self.schema.names))
         if unknown:
@@ -123,8 +111,7 @@ class Config:
 GRAPHS = Table(
     "graphs",
     "graphs",
-    GRAPHS_SCHEMA,
-    descriptions=DESCRIPTIONS,
+    GRAPH_COLUMNS,
     key="signature_hash",
     label="id",
     scalars=(
@@ -140,14 +127,12 @@ GRAPHS = Table(
     # Small enough that filters skip most of a file and a row is read in milliseconds, but large
     # enough to compress repetitions between graphs.
     row_group_size=100,
-    later=LATER_GRAPH_COLUMNS,
     holds_samples=True,
 )
 SUBGRAPHS = Table(
     "subgraphs",
     "parts of graphs",
-    SUBGRAPHS_SCHEMA,
-    descriptions=SUBGRAPH_DESCRIPTIONS,
+    SUBGRAPH_COLUMNS,
     key="subgraph_hash",
     label="id",
     scalars=(
@@ -161,14 +146,12 @@ SUBGRAPHS = Table(
         *("num_families", "method"),
     ),
     row_group_size=1000,  # rows are a hundred times smaller than whole graphs
-    later=LATER_GRAPH_COLUMNS,
     holds_samples=True,
 )
 COMPILER_BUGS = Table(
     "compiler_bugs",
     "graphs that show bugs of compilers",
-    COMPILER_BUGS_SCHEMA,
-    descriptions=COMPILER_BUG_DESCRIPTIONS,
+    COMPILER_BUG_COLUMNS,
     key="id",  # graphs that differ only in stored elements share a signature
     label="id",
     scalars=(
@@ -179,14 +162,12 @@ COMPILER_BUGS = Table(
     order=("num_ops", "id"),
     listed=("id", "framework", "bug_compiler", "is_verified", "num_ops", "bug_title", "bug_url"),
     row_group_size=100,
-    later=LATER_GRAPH_COLUMNS,
     holds_samples=True,
 )
 RUNS = Table(
     "runs",
     "records of timed runs",
-    RUNS_SCHEMA,
-    descriptions=RUN_DESCRIPTIONS,
+    RUN_COLUMNS,
     key="run_id",
     label="run_id",
     scalars=("schema_version", "run_id", "compiler", "device", "status"),
@@ -195,14 +176,12 @@ RUNS = Table(
         *("sample_id", "compiler", "device", "status", "speedup", "speedup_low", "speedup_high"),
         *("min_t", "null_t"),
     ),
-    later=LATER_COLUMNS,
 )
 
 KERNELS = Table(
     "kernels",
     "kernels that compilers generated",
-    KERNELS_SCHEMA,
-    descriptions=KERNEL_DESCRIPTIONS,
+    KERNEL_COLUMNS,
     key="kernel_id",
     label="kernel_id",
     scalars=(
@@ -220,8 +199,7 @@ KERNELS = Table(
 PROBLEMS = Table(
     "problems",
     "computations with workloads of real models",
-    PROBLEMS_SCHEMA,
-    descriptions=PROBLEM_DESCRIPTIONS,
+    PROBLEM_COLUMNS,
     key="problem_id",
     label="problem_id",
     scalars=(
@@ -236,8 +214,7 @@ PROBLEMS = Table(
 SOLUTIONS = Table(
     "solutions",
     "programs for problems, with verdicts",
-    SOLUTIONS_SCHEMA,
-    descriptions=SOLUTION_DESCRIPTIONS,
+    SOLUTION_COLUMNS,
     key="solution_id",
     label="solution_id",
     scalars=(
@@ -252,8 +229,7 @@ SOLUTIONS = Table(
 FAILURES = Table(
     "failures",
     "entries that gave no graph",
-    FAILURES_SCHEMA,
-    descriptions=FAILURE_DESCRIPTIONS,
+    FAILURE_COLUMNS,
     key="id",
     label="id",
     scalars=("schema_version", "id", "task", "library", "stage", "kind"),
@@ -265,8 +241,7 @@ FAILURES = Table(
 DUPLICATES = Table(
     "duplicates",
     "graphs that equal others",
-    DUPLICATES_SCHEMA,
-    descriptions=DUPLICATE_DESCRIPTIONS,
+    DUPLICATE_COLUMNS,
     key="id",
     label="id",
     scalars=("schema_version", "id", "task", "library", "is_same_as"),
@@ -352,7 +327,7 @@ def table_of_file(path: str) -> Table:
 def table_of_schema(schema: pa.Schema) -> Table:
     """Return the table whose scalars are all among a file's columns, `graphs` by default.
 
-    >>> table_of_schema(RUNS_SCHEMA).name
+    >>> table_of_schema(RUNS.schema).name
     'runs'
     """
     fitting = [table for table in TABLES.values() if set(table.scalars) <= set(schema.names)]

@@ -12,7 +12,7 @@ from ..errors import SchemaError, SymbolError, raises_only
 from ..sample import Input, Op, Sample, Statistics, Value
 from ..sample.symbols import Dim, evaluate
 from .decimal_elements import pack_decimals
-from .graphs import DERIVED_COLUMNS, GRAPHS_SCHEMA, PROVENANCE_FIELDS
+from .graphs import DERIVED_COLUMNS, GRAPH_COLUMNS, PROVENANCE_FIELDS
 from .repeated_elements import with_repeats
 from .templates import encode_args, encode_kwargs
 from .version import SCHEMA_VERSION
@@ -47,38 +47,17 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
             )
     operands: list[int] = []
     structure = encode_args((sample.outputs,), operands)
-    provenance = sample.provenance
-    is_piece = provenance.graph_count > 1
     decimals, packed = pack_decimals(
         [(argument.value.dtype, argument.data) for argument in sample.inputs]
     )
-    row = {
+    row: dict[str, Any] = {
+        column.name: column.value(sample) if column.value else derived.get(column.name)
+        for column in GRAPH_COLUMNS
+    }
+    row |= {
         "schema_version": SCHEMA_VERSION,
-        "id": sample.id,
-        "framework": sample.framework,
-        "task": sample.task,
-        "subtask": derived.get("subtask"),
-        "source": provenance.source,
-        "model_name": provenance.model_name,
-        "kind": sample.kind,
-        "mode": provenance.mode,
         "dtype": _main_dtype(sample),
-        "license": provenance.license,
-        "tags": list(provenance.tags),
-        "num_ops": sample.num_ops,
-        "num_inputs": len(sample.inputs),
         "num_outputs": len(operands),
-        "num_params": sample.num_params,
-        "input_bytes": sample.input_bytes,
-        "is_dynamic": sample.is_dynamic,
-        "parent_id": provenance.parent_id,
-        "parent_ops": list(provenance.parent_ops) or None,
-        "piece_index": provenance.graph_index if is_piece else None,
-        "num_pieces": provenance.graph_count if is_piece else None,
-        "break_reason": (provenance.break_reason or None) if is_piece else None,
-        "num_occurrences": provenance.num_occurrences,
-        "calibration": sample.calibration or None,
-        **{name: derived.get(name) for name in DERIVED_COLUMNS},
         "symbols": [_fields(symbol) for symbol in sample.symbols],
         "constraints": [_fields(constraint) for constraint in sample.constraints],
         "inputs": [
@@ -86,18 +65,17 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
             for number, argument in enumerate(sample.inputs)
         ],
         "decimal_elements": decimals,
-        "repeated_elements": None,
         "calibrated_inputs": _calibrated_to_row(sample),
         "ops": [_op_to_row(sample, op) for op in sample.ops],
         "outputs": {"operands": operands, "structure": structure},
         "custom_operators": [_fields(operator) for operator in sample.custom_operators],
         "provenance": {
-            name: list(value) if type(value) is tuple else value
-            for name, _ in PROVENANCE_FIELDS
-            for value in (getattr(provenance, name),)
+            field.name: list(value) if type(value) is tuple else value
+            for field in PROVENANCE_FIELDS
+            for value in (getattr(sample.provenance, field.name),)
         },
     }
-    return with_repeats({name: row[name] for name in GRAPHS_SCHEMA.names})
+    return with_repeats(row)
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ..schema.version import table_metadata
+from ..schema.columns import Column, Structs, required
 
-_VERSIONS = pa.list_(pa.struct([("name", pa.string()), ("version", pa.string())]))
+_VERSION_FIELDS = (
+    Column("name", pa.string(), "tvm, ffi or llvm"),
+    Column("version", pa.string(), "version of the tool"),
+)
 
-TUNING_TASKS_SCHEMA = pa.schema(
-    [
-        pa.field("schema_version", pa.int32(), nullable=False),
-        pa.field("task_id", pa.string(), nullable=False),
-        pa.field("structural_hash", pa.string(), nullable=False),
-        pa.field("hash_version", pa.string(), nullable=False),
-        pa.field("workload_json", pa.large_string(), nullable=False),
-        pa.field("target_json", pa.string(), nullable=False),
-        pa.field("task_name", pa.string(), nullable=False),
-        pa.field("family", pa.string(), nullable=False),
-        pa.field("arg_shapes", pa.list_(pa.list_(pa.int64())), nullable=False),
-        pa.field("arg_dtypes", pa.list_(pa.string()), nullable=False),
-        pa.field("flops", pa.int64(), nullable=False),
-        pa.field("bytes", pa.int64(), nullable=False),
-        pa.field(
-            "sources",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("sample_id", pa.string()),
-                        ("graph_hash", pa.string()),
-                        ("count", pa.int64()),
-                    ]
-                )
-            ),
-            nullable=False,
-        ),
-        pa.field("pipeline", pa.string(), nullable=False),
-        pa.field("tool_versions", _VERSIONS, nullable=False),
-    ],
-    metadata=table_metadata("tuning_tasks"),
+_SOURCE_FIELDS = (
+    Column("sample_id", pa.string(), "id of the graph"),
+    Column("graph_hash", pa.string(), "`structure_hash` of the graph"),
+    Column("count", pa.int64(), "number of calls in the graph"),
+)
+
+TASK_COLUMNS = (
+    required("schema_version", pa.int32(), "version of the format"),
+    required("task_id", pa.string(), "blake2b of the workload and the target"),
+    required("structural_hash", pa.string(), "hash of the workload in TVM's databases"),
+    required("hash_version", pa.string(), "version of TVM that computed the hash"),
+    required(
+        "workload_json",
+        pa.large_string(),
+        "the unscheduled operator, TVM's IR as JSON; parse it in an isolated process",
+    ),
+    required("target_json", pa.string(), "TVM target: processor and number of threads"),
+    required("task_name", pa.string(), "name of the fused function"),
+    required("family", pa.string(), "kind of operator: matmul, conv2d, softmax …"),
+    required("arg_shapes", pa.list_(pa.list_(pa.int64())), "shape of each argument; outputs last"),
+    required("arg_dtypes", pa.list_(pa.string()), "dtype of each argument"),
+    required(
+        "flops", pa.int64(), "floating-point operations of a call; 0 if TVM cannot count them"
+    ),
+    required("bytes", pa.int64(), "bytes of all arguments"),
+    required("sources", Structs(_SOURCE_FIELDS), "graphs that contain the operator"),
+    required("pipeline", pa.string(), "TVM passes applied before extraction"),
+    required("tool_versions", Structs(_VERSION_FIELDS), "versions of the code generators"),
 )
 """A row is one fused operator on one target.
 
@@ -49,47 +49,66 @@ all arguments. `sources` lists the graphs that contain the operator, by `structu
 numbers of calls. `pipeline` names the passes applied before extraction.
 """
 
-TUNING_RECORDS_SCHEMA = pa.schema(
-    [
-        pa.field("schema_version", pa.int32(), nullable=False),
-        pa.field("record_id", pa.string(), nullable=False),
-        pa.field("task_id", pa.string(), nullable=False),
-        pa.field("run_id", pa.string(), nullable=False),
-        pa.field("trace_json", pa.string(), nullable=False),
-        pa.field("trace_hash", pa.string(), nullable=False),
-        pa.field("tuner", pa.string(), nullable=False),
-        pa.field("tuner_options", pa.string(), nullable=False),
-        pa.field("origin", pa.string(), nullable=False),
-        pa.field("trial", pa.int32(), nullable=False),
-        pa.field("seed", pa.int64(), nullable=False),
-        pa.field("predicted", pa.float32()),
-        pa.field("predicted_std", pa.float32()),
-        pa.field("features", pa.list_(pa.list_(pa.float32()))),
-        pa.field("feature_set", pa.string(), nullable=False),
-        pa.field("times_ms", pa.list_(pa.float64()), nullable=False),
-        pa.field("number", pa.int32(), nullable=False),
-        pa.field("repeat", pa.int32(), nullable=False),
-        pa.field("min_repeat_ms", pa.int32(), nullable=False),
-        pa.field("warmup", pa.int32(), nullable=False),
-        pa.field("anchor_ms", pa.list_(pa.float64()), nullable=False),
-        pa.field("build_s", pa.float64()),
-        pa.field("run_s", pa.float64()),
-        pa.field("trial_s", pa.float64()),
-        pa.field("tuner_s", pa.float64()),
-        pa.field("status", pa.string(), nullable=False),
-        pa.field("error", pa.string(), nullable=False),
-        pa.field("max_abs_error", pa.float64()),
-        pa.field("min_t", pa.float64()),
-        pa.field("input_seed", pa.int64(), nullable=False),
-        pa.field("device", pa.string(), nullable=False),
-        pa.field("mcpu", pa.string(), nullable=False),
-        pa.field("num_threads", pa.int32(), nullable=False),
-        pa.field("affinity", pa.string(), nullable=False),
-        pa.field("load_average", pa.float64()),
-        pa.field("tool_versions", _VERSIONS, nullable=False),
-        pa.field("created_at", pa.timestamp("us", tz="UTC")),
-    ],
-    metadata=table_metadata("tuning_records"),
+RECORD_COLUMNS = (
+    required("schema_version", pa.int32(), "version of the format"),
+    required("record_id", pa.string(), "identifier of the row"),
+    required("task_id", pa.string(), "the task in `tuning_tasks`"),
+    required("run_id", pa.string(), "identifier of the tuning run"),
+    required(
+        "trace_json",
+        pa.string(),
+        "the schedule, TVM's trace as JSON; parse it in an isolated process",
+    ),
+    required("trace_hash", pa.string(), "blake2b of the trace"),
+    required("tuner", pa.string(), "tuner that proposed the schedule"),
+    required("tuner_options", pa.string(), "options of the tuner, as JSON"),
+    required("origin", pa.string(), "random, mutate, crossover, template or predict"),
+    required("trial", pa.int32(), "position in the run's order of measurement"),
+    required("seed", pa.int64(), "seed of the run"),
+    Column("predicted", pa.float32(), "the tuner's prediction, in its own unit"),
+    Column("predicted_std", pa.float32(), "standard deviation of the prediction"),
+    Column(
+        "features", pa.list_(pa.list_(pa.float32())), "a feature vector for each store statement"
+    ),
+    required("feature_set", pa.string(), "name and version of the feature set"),
+    required(
+        "times_ms",
+        pa.list_(pa.float64()),
+        "milliseconds per call of each repetition, in order; empty if the trial failed",
+    ),
+    required("number", pa.int32(), "calls per repetition"),
+    required("repeat", pa.int32(), "requested number of repetitions"),
+    required("min_repeat_ms", pa.int32(), "minimum duration of a repetition"),
+    required("warmup", pa.int32(), "calls before the first repetition"),
+    required(
+        "anchor_ms",
+        pa.list_(pa.float64()),
+        "times of a fixed matrix product measured with the batch, to show drift",
+    ),
+    Column("build_s", pa.float64(), "build time in seconds"),
+    Column("run_s", pa.float64(), "time of checking and measuring in seconds"),
+    Column("trial_s", pa.float64(), "total time of the trial in seconds, without waiting"),
+    Column("tuner_s", pa.float64(), "the trial's share of the tuner's own time in seconds"),
+    required(
+        "status",
+        pa.string(),
+        "ok, wrong, schedule_failed, build_failed, run_failed, timeout, out_of_memory, crash",
+    ),
+    required("error", pa.string(), "error message of a failed trial"),
+    Column(
+        "max_abs_error", pa.float64(), "largest absolute difference from the unscheduled operator"
+    ),
+    Column(
+        "min_t", pa.float64(), "smallest tolerance at which the result is correct, as in `runs`"
+    ),
+    required("input_seed", pa.int64(), "seed of the inputs"),
+    required("device", pa.string(), "cpu or cuda"),
+    required("mcpu", pa.string(), "LLVM name of the processor"),
+    required("num_threads", pa.int32(), "threads of the generated code"),
+    required("affinity", pa.string(), "cores available to the process"),
+    Column("load_average", pa.float64(), "load average of the machine at the start of the batch"),
+    required("tool_versions", Structs(_VERSION_FIELDS), "versions of the code generators"),
+    Column("created_at", pa.timestamp("us", tz="UTC"), "time of the measurement"),
 )
 """A row is one measurement of one schedule of a task, or its failure.
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from ..schema import Config, Table
-from .descriptions import RECORD_DESCRIPTIONS, TASK_DESCRIPTIONS
-from .schema import TUNING_RECORDS_SCHEMA, TUNING_TASKS_SCHEMA
+from .schema import RECORD_COLUMNS, TASK_COLUMNS
 
 TUNING_TASKS = Table(
     "tuning_tasks",
     "operators to tune",
-    TUNING_TASKS_SCHEMA,
-    descriptions=TASK_DESCRIPTIONS,
+    TASK_COLUMNS,
     key="task_id",
     label="task_name",
     scalars=("schema_version", "task_id", "task_name", "family", "pipeline", "flops", "bytes"),
@@ -23,8 +21,7 @@ TUNING_TASKS = Table(
 TUNING_RECORDS = Table(
     "tuning_records",
     "measurements of schedules",
-    TUNING_RECORDS_SCHEMA,
-    descriptions=RECORD_DESCRIPTIONS,
+    RECORD_COLUMNS,
     key="record_id",
     label="record_id",
     scalars=(

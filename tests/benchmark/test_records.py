@@ -250,7 +250,7 @@ def test_a_file_from_before_a_column_came_is_read(tmp_path: Path, lost: list[str
 
 
 def test_outputs_from_before_a_field_came_are_read(tmp_path: Path) -> None:
-    fields = [field for field in OUTPUT_FIELDS if field.name != "constant_t"]
+    fields = [field.arrow_field() for field in OUTPUT_FIELDS if field.name != "constant_t"]
     table = rows_to_table([record("1")])
     place = table.schema.names.index("outputs")
     older = pa.array([[{"dtype": "float32", "null_t": 1.0}]], pa.list_(pa.struct(fields)))

@@ -12,7 +12,7 @@ import pytest
 from graphnet_datasets import load_dataset
 from graphnet_datasets.errors import RunError, SchemaError
 from graphnet_datasets.hub.push import push_rows
-from graphnet_datasets.schema import CONFIGS, TABLES, Config, Table
+from graphnet_datasets.schema import CONFIGS, TABLES, Column, Config, Table
 from graphnet_datasets.schema.tables import GRAPHS, RUNS, table_of_file, table_of_schema
 from graphnet_datasets.storage.layout import read_layout, write_readme
 from graphnet_datasets.storage.selection import select_rows
@@ -24,17 +24,18 @@ from tests.tables import write_dataset
 TUNED = Table(
     "tuned",
     "measurements of tuners",
-    pa.schema(
-        [("schema_version", pa.int32()), ("record_id", pa.string()), ("tuner", pa.string()),
-         ("times_ms", pa.list_(pa.float64()))],
-        metadata={"graphnet_datasets": '{"table": "tuned", "schema_version": 1}'},
+    (
+        Column("schema_version", pa.int32(), "version of the format"),
+        Column("record_id", pa.string(), "name of the record"),
+        Column("tuner", pa.string(), "name of the tuner"),
+        Column("times_ms", pa.list_(pa.float64()), "time of each call"),
     ),
     key="record_id",
     label="record_id",
     scalars=("schema_version", "record_id", "tuner"),
     counted_by=("tuner",),
     order=("record_id",),
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -98,9 +99,9 @@ def test_an_entry_that_names_a_column_its_schema_lacks_is_refused() -> None:
     with pytest.raises(
         ValueError, match="refers to the column `colour`, which is not in its schema"
     ):
-        Table("odd", "rows", TUNED.schema, key="colour", label="record_id", scalars=("tuner",))
+        Table("odd", "rows", TUNED.columns, key="colour", label="record_id", scalars=("tuner",))
     with pytest.raises(ValueError, match="must hold its key"):
-        Table("odd", "rows", TUNED.schema, key="record_id", label="tuner", scalars=("tuner",))
+        Table("odd", "rows", TUNED.columns, key="record_id", label="tuner", scalars=("tuner",))
 
 
 def test_every_config_has_a_table_of_the_registry() -> None:
