@@ -16,7 +16,8 @@ from tests.strategies import samples
 @given(samples())
 def test_derived_columns_are_hashes_and_costs_and_fit_into_a_row(sample: Sample) -> None:
     derived = derived_columns(sample)
-    assert derived == {
+    assert derived.keys() == set(ANALYSIS_COLUMNS)
+    assert derived == derived | {
         "subtask": subtask(sample),
         "family": family(sample),
         "structure_hash": structure_hash(sample),
