@@ -18,7 +18,10 @@ app = typer.Typer()
 @app.command("import", epilog="Example: graphnet import samples/ paddle_samples/ --out mine")
 def import_trees(
     directories: Annotated[
-        list[Path], typer.Argument(help="GraphNet sample directories, or trees of them.")
+        list[Path],
+        typer.Argument(
+            help="GraphNet sample directories, trees of them, or a text file of operator calls."
+        ),
     ],
     out: Annotated[
         Path, typer.Option(help="The dataset directory to write, or a file that ends in .parquet.")
@@ -48,8 +51,12 @@ def import_trees(
     """Read GraphNet sample directories into a dataset.
 
     The same command continues after an interruption. Exits with 0 if every directory was read, with
-    3 if some could not be read (the report lists the reasons), and with 1 if nothing was written.
+    3 if some could not be read (the report lists the reasons), and with 1 if nothing was written. A
+    text file has the form of BackendBench: each recorded call of an operator becomes a sample.
     """
+    if len(directories) == 1 and directories[0].suffix == ".txt":
+        _import_calls(directories[0], out)
+        return
     from ..storage.importing import import_directories
 
     with new_output(out, report), show_count("Reading", "directories") as count:
@@ -70,6 +77,18 @@ def import_trees(
 
         run_calibration(done.out, jobs=jobs)
     raise typer.Exit(status)
+
+
+def _import_calls(path: Path, out: Path) -> None:
+    from ..storage.importing import import_operator_calls
+
+    with new_output(out):
+        number, reasons = import_operator_calls(path, out)
+    for place, reason in reasons.items():
+        echo(f"{path}, {place}: {reason}", err=True)
+    echo(f"{counted(number, 'sample')} in {out}")
+    if reasons:
+        raise typer.Exit(PARTLY)
 
 
 @app.command("export", epilog="Example: graphnet export graphnet")
