@@ -443,6 +443,17 @@ def test_elements_that_are_indices_run_again() -> None:
     assert materialize(sample)(**make_inputs(sample))[0].shape == (2, 4)
 
 
+@pytest.mark.parametrize("is_used", [True, False])
+def test_elements_that_would_be_constants_are_refused(is_used: bool) -> None:
+    class Listing(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            rows = [torch.tensor(row) for row in x.tolist()]
+            return super().forward(x * rows[0] if is_used else torch.stack(rows))
+
+    with pytest.raises(CaptureError, match=r"`tolist` turns .* Torch reports: Tensor\.tolist\(\)"):
+        capture(Listing(4, 4), torch.randn(2, 4))
+
+
 @pytest.mark.parametrize(
     ("scale", "name"), [(lambda: np.sqrt(8), "sqrt"), (lambda: np.float32(2), "float32")]
 )

@@ -61,6 +61,9 @@ _ONCE = ("warning_once", "info_once", "warning_advice")
 
 _SKIPPED = "The next graph is called by a function that torch does not trace."
 
+_FLOAT_LIST = "Tensor.tolist() with non-integer tensor"
+"""The beginning of dynamo's reason for a break at `tolist`."""
+
 _END_OF_REASON = re.compile(
     r"\n\s*(Hint|Developer debug context|For more details|For more information|User [Ss]tack|"
     r"Traceback)"
@@ -416,6 +419,8 @@ class _Backend:
     def check_outputs(self, outputs: Any) -> None:
         """Raise `CaptureError` if part of the module ran outside the captured graphs."""
         foreign = self._foreign or self._foreign_result(outputs)
+        if self._samples:
+            foreign = foreign or self._foreign_list()
         if foreign:
             raise _UntracedError(
                 f"`{self.settings.name}` cannot be captured whole: {foreign}. "
@@ -446,6 +451,12 @@ class _Backend:
                     f"an output (the number {number:g}) was computed outside of the captured graphs"
                 )
         return ""
+
+    def _foreign_list(self) -> str:
+        """Describe elements that became constants of the graphs through `tolist`, or return ""."""
+        if not any(reason.startswith(_FLOAT_LIST) for reason in self._breaks):
+            return ""
+        return "`tolist` turns floating-point elements into numbers, which would be constants"
 
     @functools.cached_property
     def _weights(self) -> dict[int, tuple[Role, str, torch.Tensor]]:
