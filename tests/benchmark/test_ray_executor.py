@@ -133,15 +133,19 @@ def test_runs_that_the_cluster_cannot_execute_are_refused_first(tmp_path: Path) 
     with pytest.raises(RunError) as caught:
         run(LINEAR, "eager", "cuda", executor="ray", out=tmp_path, settings=quick())
     assert str(caught.value).startswith("None of the 2 nodes of the Ray cluster offers a GPU.")
-    wait_until(lambda: not _our_servers())  # workers end after the run has let go of them
+    wait_until(lambda: not _servers_of_ray())  # workers end after the run has let go of them
 
 
-def _our_servers() -> list[bytes]:
-    """Return the command lines of the fork servers below this process."""
+def _servers_of_ray() -> list[bytes]:
+    """Return the command lines of the fork servers that workers of the cluster started.
+
+    Servers that this process started for earlier runs are kept, so they do not count.
+    """
     lines = []
     for pid in descendants(os.getpid()):
         with contextlib.suppress(OSError):
-            lines.append(Path(f"/proc/{pid}/cmdline").read_bytes())
+            if f"PPid:\t{os.getpid()}\n" not in Path(f"/proc/{pid}/status").read_text():
+                lines.append(Path(f"/proc/{pid}/cmdline").read_bytes())
     return [line for line in lines if b"graphnet_datasets" in line]
 
 
