@@ -17,9 +17,16 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..analysis.attributes import attributes_of
+from ..compilers import find_entry
 from ..compilers.native import BUILD_LOG
 from ..compilers.passes import NO_OCCURRENCE, REPLACED
-from ..errors import CandidateError, DatasetNotFoundError, RunError, raises_only
+from ..errors import (
+    CandidateError,
+    DatasetNotFoundError,
+    RunError,
+    UnknownCompilerError,
+    raises_only,
+)
 from ..frameworks import print_source
 from ..sample import Sample, hash_source
 from ..schema import SCHEMA_VERSION, sample_from_row
@@ -39,6 +46,9 @@ from .records.environment import describe_environment, environment_id
 from .runner import run_records
 from .settings import Settings
 from .solution_files import language_of, read_solution, reference_of_text
+
+COMPILER = "compiler"
+"""The language of a solution whose source is the name of a compiler."""
 
 Solution: TypeAlias = "str | os.PathLike[str] | Callable[..., Any]"
 """A solution's text, the path of its file, or a function or class."""
@@ -269,7 +279,7 @@ class Verdict:
             "solution_id": hash_source(json.dumps(identity))[:32],
             "problem_id": self.problem_id,
             "form": self.form,
-            "name": name,
+            "name": name or self._compiler_name(),
             "author": author,
             "license": license,
             "language": self.language,
@@ -290,6 +300,12 @@ class Verdict:
             ],
             "library_version": __version__,
         }
+
+    def _compiler_name(self) -> str:
+        """Return the name and version of the compiler, or "" for other solutions."""
+        if self.language != COMPILER or not self.results:
+            return ""
+        return f"{self.source} {self.results[0].record['compiler_version']}".strip()
 
     def _logarithms(self, name: str) -> list[float]:
         return [math.log(result.record[name]) for result in self.results]
@@ -397,7 +413,7 @@ def judge(
         problem: a problem, or its id in `dataset`.
         source: the text of a solution, the path of a file (a `Path`), a function or a class.
         language: `python`, `cpp`, `cuda` or `tc`, if `source` is text. By default, it follows from
-            the source.
+            the source. With `compiler`, `source` is the name of a compiler: a baseline.
         device: `cpu`, `cuda` or `cuda:N`.
         dataset: the dataset of the problem.
         settings: how to run the workloads; `changes` are settings by name, as in `run`.
@@ -428,7 +444,7 @@ def judge_all(
         empty = Verdict(
             problem.id, problem.row["form"], language, "", device, settings.threads, (), ()
         )
-        verdicts.append(_prepared(empty, source))
+        verdicts.append(_prepared(empty, source, problem.row["framework"]))
     references = list(dict.fromkeys(item.reference for item in verdicts if item.reference))
     if not references:
         return verdicts
@@ -471,11 +487,14 @@ def _lacks_pattern(result: CheckResult) -> bool:
     return (result.record["error_message"] or "").startswith(NO_OCCURRENCE)
 
 
-def _prepared(verdict: Verdict, source: Solution) -> Verdict:
+def _prepared(verdict: Verdict, source: Solution, framework: str) -> Verdict:
     """Return a verdict with the text, the language and the reference of a solution, or an error."""
     text, language = "", verdict.language
     try:
-        if isinstance(source, os.PathLike):
+        if language == COMPILER:
+            text = reference = str(source)
+            find_entry(text, framework)
+        elif isinstance(source, os.PathLike):
             path = Path(source).expanduser().resolve()
             text, language = read_solution(path)
             reference = reference_of_candidate(path)
@@ -487,7 +506,7 @@ def _prepared(verdict: Verdict, source: Solution) -> Verdict:
             reference = reference_of_candidate(source)
             path = Path(reference.rpartition(":")[0])
             text, language = path.read_text() if path.is_file() else "", "python"
-    except CandidateError as error:
+    except (CandidateError, UnknownCompilerError) as error:
         return dataclasses.replace(verdict, source=text, language=language, error=str(error))
     return dataclasses.replace(verdict, source=text, language=language, reference=reference)
 

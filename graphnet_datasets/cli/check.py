@@ -65,7 +65,7 @@ def check_candidate(
             metavar="FILE",
             help="A Python file (file.py:NAME if it defines several candidates), or a file of C++ "
             "(.cpp), CUDA (.cu) or Tensor Comprehensions (.tc). For a problem also "
-            "DIRECTORY:SOLUTION_ID, a stored solution.",
+            "DIRECTORY:SOLUTION_ID, a stored solution, or the name of a compiler as a baseline.",
         ),
     ],
     *,
@@ -122,9 +122,10 @@ def check_candidate(
             problem = on_graphs(problem, source=dataset, limit=limit)
         verdict = _judge(problem, candidate, device, measurement)
         if out is not None:
-            from ..benchmark.problems import write_solution
+            from ..benchmark.problems import COMPILER, write_solution
 
-            row = verdict.to_row(name=Path(candidate).name, author=author, license=license_name)
+            name = "" if verdict.language == COMPILER else Path(candidate).name
+            row = verdict.to_row(name=name, author=author, license=license_name)
             write_solution(row, out)
         _print(verdict.to_dict() if as_json else verdict.lines(), is_bad=not verdict.is_accepted)
         if not verdict.is_accepted:
@@ -210,11 +211,15 @@ def write_problems(
 
 
 def _judge(problem: Problem, candidate: str, device: str, measurement: CheckOptions) -> Verdict:
-    from ..benchmark.problems import judge, read_stored_solution
+    from ..benchmark.problems import COMPILER, judge, read_stored_solution
     from ..benchmark.solution_files import SUFFIXES
+    from ..compilers import list_entries
 
     settings = measurement.settings()
     path = Path(candidate).expanduser()
+    known = {(entry.framework, entry.name) for entry in list_entries()}
+    if (problem.row["framework"], candidate) in known:
+        return judge(problem, candidate, language=COMPILER, device=device, settings=settings)
     if ":" not in candidate or path.suffix in SUFFIXES:
         return judge(problem, path, device=device, settings=settings)
     source, language = read_stored_solution(candidate, trust_remote_code=settings.trust_remote_code)

@@ -106,7 +106,9 @@ SOLUTION_COLUMNS = (
     required("name", pa.string(), "name of the function or class, or of the file"),
     required("author", pa.string(), "author, as stated by whoever submitted the solution"),
     required("license", pa.string(), "license of the source"),
-    required("language", pa.string(), "python, cpp, cuda or tc"),
+    required(
+        "language", pa.string(), "python, cpp, cuda or tc; compiler if `source` is the name of one"
+    ),
     required("source_hash", pa.string(), "SHA-256 of `source`"),
     required("source", pa.string(), "text of the file, which runs only in confined processes"),
     required("build_log", pa.string(), "output of the compiler; empty if nothing was compiled"),

@@ -194,6 +194,17 @@ def test_a_row_is_written_and_run_only_if_it_is_trusted(
         read_stored_solution(f"{tmp_path}:absent", trust_remote_code=True)
 
 
+def test_a_compiler_is_a_baseline(problem: Problem, tmp_path: Path) -> None:
+    settings = quick(has_oracle=False, has_profile=False)
+    verdict = judge(problem, "torchscript", language="compiler", settings=settings)
+    assert verdict.is_accepted, verdict
+    row = verdict.to_row()
+    assert row["name"].startswith("torchscript 2.") and row["source"] == "torchscript"
+    assert read_table(write_solution(row, tmp_path)).num_rows == 1
+    unknown = judge(problem, "torchscrip", language="compiler", settings=settings)
+    assert "There is no compiler `torchscrip`" in unknown.error and not unknown.is_accepted
+
+
 def test_the_prompt_has_reference_workloads_and_rules(problem: Problem) -> None:
     text = problem.prompt()
     for expected in ("torch.nn.functional.linear", "float32[4, 16]", "float32[2, 32]", "## Rules"):
