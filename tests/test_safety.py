@@ -49,6 +49,9 @@ ALLOWED: dict[str, dict[str, str]] = {
         "exec": "runs the source of custom operators under `trust_remote_code=True` alone",
         "compile": "compiles that source under a name that tracebacks can show",
     },
+    "graphnet_datasets/inputs/rules.py": {
+        "import_module": "imports the input rules of an installed framework's package",
+    },
     "graphnet_datasets/frameworks/contract.py": {
         "import_module": "imports modules of a framework's package, by names of two tables",
     },

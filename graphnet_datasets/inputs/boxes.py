@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..operators import OperatorNames, OperatorValues
+from ..operators import OperatorNames
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
 from .columns import Columns, Cut, cut_of
 from .consumers import operand, parse_place, ref_of, short_name
 from .keeping import once_per_sample
+from .rules import rules_of
 from .terms import SUBTRACTING, is_whole
 
 _MOST_COLUMNS = 7
@@ -44,10 +45,6 @@ _KEEPING = OperatorNames("box_columns")
 _SPLITTING = OperatorNames("splits")
 _UNBINDING = OperatorNames("unbinds")
 
-_TAKING: Mapping[str, Mapping[str, str]] = {
-    "torch": OperatorValues("torch_boxes"),
-    "paddle": OperatorValues("paddle_boxes"),
-}
 _PAIRING = OperatorNames("box_pairs")
 
 
@@ -98,7 +95,7 @@ def order_corners(elements: npt.NDArray, boxes: Boxes, std: float, high: float) 
 
 class _Search:
     def __init__(self, sample: Sample) -> None:
-        self.sample = sample
+        self.sample, self.rules = sample, rules_of(sample.framework)
         self.found: dict[int, Boxes] = {}
         self.values: dict[int, Columns | list[Columns]] = {}
         for index, sample_input in enumerate(sample.inputs):
@@ -131,7 +128,7 @@ class _Search:
             self._note_sides(op)
         elif whole is not None and name in _UNBINDING | _SPLITTING:
             columns = self._split(name, op, whole)
-        elif whole is not None and (cut := cut_of(name, op, whole)) is not None:
+        elif whole is not None and (cut := cut_of(name, op, whole, self.rules)) is not None:
             columns = self._cut(op, whole, cut)
         elif name in _KEEPING:
             columns = self._kept(op, [value for value in used if isinstance(value, Columns)])
@@ -165,7 +162,7 @@ class _Search:
 
     def _note_taken(self, name: str, op: Op) -> None:
         """Record the box operands of an operator."""
-        text = _TAKING.get(self.sample.framework, {}).get(name)
+        text = self.rules.boxes(op)
         if text is None:
             return
         place = parse_place(text)
@@ -199,7 +196,7 @@ class _Search:
         if whole.is_apart:
             return None
         if name in _UNBINDING:
-            axis = operand(op, (1, "dim" if self.sample.framework == "torch" else "axis"))
+            axis = operand(op, (1, self.rules.axis_name))
             if axis is None or (axis != -1 and (whole.rank is None or axis != whole.rank - 1)):
                 return None
             return [

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ..sample import Op
 from ..sample.arguments import Arg, ListArg, Ref, SliceArg
 from .consumers import iterate_parts, operand
+from .rules import InputRules
 
 
 class Columns(NamedTuple):
@@ -37,7 +38,7 @@ END = 2**31 - 1
 """Larger than any column index."""
 
 
-def cut_of(name: str, op: Op, whole: Columns) -> Cut | None:
+def cut_of(name: str, op: Op, whole: Columns, rules: InputRules) -> Cut | None:
     """Return the columns that an operator selects from an operand, or None for other operators."""
     if name == "getitem" and len(op.args) > 1:
         return _by_key(op.args[1], whole.rank)
@@ -56,14 +57,12 @@ def cut_of(name: str, op: Op, whole: Columns) -> Cut | None:
         return None
     if name not in ("slice", "strided_slice"):
         return None
-    words = ("axes", "starts", "ends", "strides")
-    if op.target.startswith("torch."):
-        words = ("dim", "start", "end", "step")
     axes, starts, ends, steps = (
-        [*iterate_parts(operand(op, (place, word)))] for place, word in enumerate(words, 1)
+        [*iterate_parts(operand(op, (place, word)))]
+        for place, word in enumerate(rules.slice_names, 1)
     )
     rank = whole.rank
-    if name == "slice" and not op.target.startswith("torch."):
+    if name == "slice" and not rules.has_single_slices:
         dropped = [*iterate_parts(operand(op, (5, "decrease_axis")))]
         steps, rank = [1], None if rank is None or dropped == [None] else rank - len(dropped)
     else:

@@ -1,20 +1,20 @@
 """Index operands of operators, and operators whose results depend on integer elements.
 
-Frameworks have the same families of operators, with different names and argument orders. All
-framework-specific knowledge is in these tables. For a framework without a table, no operand is
-known to be an index.
+Frameworks have the same families of operators, with different names and argument orders. Knowledge
+of one framework is in its input rules (`rules`).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from ..operators import OperatorNames, OperatorValues
+from ..operators import OperatorNames
 from ..sample import Op
 from ..sample.arguments import Arg, ListArg, Ref
 from ..sample.targets import base_name
+from .rules import rules_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,12 +31,6 @@ class Indexing:
     axis: tuple[int, str] | int = 0
     count: tuple[int, str] | None = None
 
-
-_INDEXING: Mapping[str, Mapping[str, str]] = {
-    "torch": OperatorValues("torch_index"),
-    "paddle": OperatorValues("paddle_index"),
-}
-_ATEN_INDEXING = OperatorValues("aten_index")
 
 ANY_INDEX = OperatorNames("any_index")
 
@@ -67,10 +61,7 @@ def short_name(target: str) -> str:
 
 def indexing_of(framework: str, op: Op) -> Indexing | None:
     """Return the index operands of an operator, or None if no operand is at a fixed position."""
-    name = short_name(op.target)
-    text = _INDEXING.get(framework, {}).get(name)
-    if op.target.startswith("torch.ops.aten.") and framework == "torch":
-        text = _ATEN_INDEXING.get(name, text)
+    text = rules_of(framework).indexing(op)
     return None if text is None else _parse_indexing(text)
 
 

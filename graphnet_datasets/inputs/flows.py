@@ -32,6 +32,7 @@ from .consumers import (
     ref_of,
     short_name,
 )
+from .rules import rules_of
 from .terms import (
     ADDING,
     MULTIPLYING,
@@ -320,7 +321,7 @@ class _Tracer:
         if len(op.args) < 2 and not op.kwargs:
             return None
         operands = [*op.args, *(arg for _, arg in op.kwargs)]
-        if (self.sample.framework, name) == _SCALE:
+        if name in rules_of(self.sample.framework).scaling:
             return self._scaled(op)
         if name in SUBTRACTING and name in ("rsub", "__rsub__"):
             operands = [operands[1], operands[0], *operands[2:]]
@@ -381,9 +382,6 @@ class _Tracer:
             term.source is None and 0 <= term.low <= term.high <= 1 for term in flow.terms
         )
 
-
-_SCALE = ("paddle", "scale")
-"""The operator that multiplies by a literal and adds another literal."""
 
 _KEEPING_SHAPE = OperatorNames("keeps_shape")
 _CONDITION = OperatorValues("condition")

@@ -14,6 +14,7 @@ from ..sample import Op, Sample
 from .columns import END, Columns, cut_of
 from .consumers import operand, parse_place, ref_of, short_name
 from .keeping import once_per_sample
+from .rules import InputRules, rules_of
 from .terms import SUBTRACTING, is_whole
 
 _KEEPING = OperatorNames("in_order")
@@ -53,6 +54,7 @@ _VECTOR = Columns(frozenset(), 0, END, 1)
 
 class _Search:
     def __init__(self, sample: Sample) -> None:
+        self._rules = rules_of(sample.framework)
         self.found: set[int] = set()
         self._sources = {
             index: index
@@ -94,18 +96,18 @@ class _Search:
                 self._sources[own] = self._sources[first]
             elif first in self._ends:
                 self._ends[own] = self._ends[first]
-        elif first in self._sources and (part := _part_of(name, op)) is not None:
+        elif first in self._sources and (part := _part_of(name, op, self._rules)) is not None:
             self._ends[own] = self._sources[first], part
 
 
-def _part_of(name: str, op: Op) -> str | None:
+def _part_of(name: str, op: Op, rules: InputRules) -> str | None:
     """Return which slice of a vector an operator takes.
 
     "ends" lacks the first element, "starts" lacks the last element; None is any other slice.
     """
-    if name != "getitem" and not (name == "slice" and op.target.startswith("torch.")):
+    if name != "getitem" and not (name == "slice" and rules.has_single_slices):
         return None
-    cut = cut_of(name, op, _VECTOR)
+    cut = cut_of(name, op, _VECTOR, rules)
     if cut is None or cut.columns is None:
         return None
     start, stop, is_one = cut.columns

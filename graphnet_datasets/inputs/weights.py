@@ -10,38 +10,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from ..operators import OperatorNames, OperatorValues
+from ..operators import OperatorNames
 from ..sample import Op, Sample
 from ..sample.arguments import iterate_refs
 from ..sample.vocabulary import WEIGHT_ROLES
 from .consumers import operand, ref_of, short_name
 from .keeping import once_per_sample
+from .rules import rules_of
 from .terms import is_whole
-
-_STATISTICS_FIRST, _STATISTICS_LAST = (0, 1, 2), (0, 3, 4)
-"""Positions of the input, the running mean and the running variance."""
-
-_NORMS: Mapping[str, tuple[tuple[str, tuple[int, int, int]], ...]] = {
-    "torch": (
-        ("torch.ops.aten.", _STATISTICS_LAST),
-        ("torch.batch_norm", _STATISTICS_LAST),
-        ("", _STATISTICS_FIRST),
-    ),
-    "paddle": (("", _STATISTICS_FIRST),),
-}
-"""Positions by framework and target prefix; the first matching prefix applies."""
 
 _NORM_NAMES = OperatorNames("statistics_norm")
 _PRODUCTS = OperatorNames("proportional")
 
 _LINEAR = OperatorNames("linear_in_weight")
 _POSITIVE = OperatorNames("needs_positive")
-_BIAS: Mapping[str, Mapping[str, str]] = {
-    "torch": OperatorValues("torch_bias"),
-    "paddle": OperatorValues("paddle_bias"),
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,7 +106,7 @@ def find_weight_uses(sample: Sample) -> WeightUses:
             positive.add(norm.variance)
             continue
         if name in _PRODUCTS and not op.target.endswith("_"):
-            roots = {root[ref] for ref in refs if ref in root and _is_factor(name, op, ref)}
+            roots = {root[ref] for ref in refs if ref in root and _is_factor(sample, op, ref)}
             if roots:
                 products[position] = max(roots, key=sizes.__getitem__)
     return WeightUses(
@@ -170,15 +154,12 @@ def _is_integer(sample: Sample, ref: int) -> bool:
     return ref < len(sample.inputs) and is_whole(sample.inputs[ref].value.dtype or "float")
 
 
-def _is_factor(name: str, op: Op, ref: int) -> bool:
+def _is_factor(sample: Sample, op: Op, ref: int) -> bool:
     """Return whether a product is proportional to an operand, unlike to a bias or a mask."""
-    framework = "paddle" if op.target.startswith("paddle.") else "torch"
-    bias = _BIAS[framework].get(name)
-    if bias is None and name.startswith(("conv", "depthwise_conv", "deformable_conv")):
-        bias = "99" if framework == "paddle" else "2"
+    bias = rules_of(sample.framework).bias(op)
     if bias is not None:
-        return ref_of(operand(op, (int(bias), "bias"))) != ref
-    if name in ("addmm", "baddbmm"):
+        return ref_of(operand(op, (bias, "bias"))) != ref
+    if short_name(op.target) in ("addmm", "baddbmm"):
         return bool(op.args) and ref_of(op.args[0]) != ref
     return True
 
@@ -186,14 +167,8 @@ def _is_factor(name: str, op: Op, ref: int) -> bool:
 def _norm(sample: Sample, name: str, op: Op, root: Mapping[int, int]) -> Norm | None:
     if name not in _NORM_NAMES:
         return None
-    places = next(
-        (
-            positions
-            for start, positions in _NORMS.get(sample.framework, ())
-            if op.target.startswith(start)
-        ),
-        None,
-    )
+    rules = rules_of(sample.framework)
+    places = rules.norm(op)
     if places is None:
         return None
     keywords = ("input", "running_mean", "running_var")
@@ -208,25 +183,8 @@ def _norm(sample: Sample, name: str, op: Op, root: Mapping[int, int]) -> Norm | 
         or variance not in root
     ):
         return None
-    if _IS_TRAINING[sample.framework](op):
+    if rules.is_training(op):
         return None
     epsilons = [arg for arg in (*op.args, *(arg for _, arg in op.kwargs))
                 if type(arg) is float and 0 < arg < 0.05]  # fmt: skip
     return Norm(value, root[mean], root[variance], epsilons[-1] if epsilons else 1e-5)
-
-
-def _is_training_of_torch(op: Op) -> bool:
-    return any(arg is True for arg in op.args[:6]) or dict(op.kwargs).get("training") is True
-
-
-def _is_training_of_paddle(op: Op) -> bool:
-    flags = [arg for arg in op.args if type(arg) is bool]
-    # batch_norm(x, mean, variance, scale, bias, is_test, momentum, epsilon, layout,
-    # use_global_stats, trainable_statistics)
-    return bool(flags) and not flags[0] and not (len(flags) > 1 and flags[1])
-
-
-_IS_TRAINING: Mapping[str, Callable[[Op], bool]] = {
-    "torch": _is_training_of_torch,
-    "paddle": _is_training_of_paddle,
-}

@@ -61,6 +61,18 @@ def framework_entry_points() -> Mapping[str, str]:
     }
 
 
+def framework_package(name: str) -> str | None:
+    """Return the package of a framework, or None for an unknown name.
+
+    >>> framework_package("paddle")
+    'graphnet_datasets.frameworks.paddle'
+    """
+    if name in FRAMEWORKS:
+        return f"{__name__.partition('.')[0]}.frameworks.{name}"
+    value = framework_entry_points().get(name)
+    return None if value is None else value.partition(":")[0]
+
+
 def framework_names() -> tuple[str, ...]:
     """Return the names of all frameworks, built-in frameworks first.
 
