@@ -89,6 +89,30 @@ def test_module_imports_only_rooms_before_its_own(path: Path) -> None:
         ), f"`{path.relative_to(PACKAGE)}` imports `{name}`, which stands after `{package}`."
 
 
+FREE_OF_FRAMEWORKS = ("sample", "schema", "operators", "inputs", "timing", "benchmark/judging")
+"""Packages that reach a framework only through the modules of its contract."""
+
+
+@pytest.mark.parametrize("package", FREE_OF_FRAMEWORKS)
+def test_no_import_of_a_framework_is_in_a_core_package(package: str) -> None:
+    for path in sorted((PACKAGE / package).rglob("*.py")):
+        imported = [
+            name
+            for node in ast.walk(ast.parse(path.read_text()))
+            for name in (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom) and not node.level
+                else []
+            )
+        ]
+        assert not {"torch", "paddle"} & {name.partition(".")[0] for name in imported}, path
+        own = [name for name in imported_modules(path) if name.startswith("frameworks.")]
+        backends = ("frameworks.torch", "frameworks.paddle")
+        assert not [name for name in own if name.startswith(backends)], path
+
+
 @pytest.mark.parametrize("framework", ["torch", "paddle"])
 def test_the_frameworks_never_import_each_other(framework: str) -> None:
     other = {"torch": "paddle", "paddle": "torch"}[framework]

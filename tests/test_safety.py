@@ -144,7 +144,7 @@ ATTRIBUTES_BY_NAME = {
     "builder/models.py": "dtypes and classes of the catalog, a file of this repository",
     "builder/libraries/transformers.py": "classes of the catalog, a file of this repository",
     "builder/walks/transformers.py": "classes that transformers' own mappings name",
-    "graphnet_datasets/benchmark/judging/roofline.py": "a fixed list of dtypes",
+    "graphnet_datasets/frameworks/torch/peaks.py": "a fixed list of dtypes",
     "graphnet_datasets/compilers/function_source.py": "names that the caller's own function uses",
     "graphnet_datasets/lazy_names.py": "names of a table in the package that asks",
     "graphnet_datasets/frameworks/torch/runtime.py": "a fixed table of dtypes",

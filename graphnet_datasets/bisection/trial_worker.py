@@ -18,7 +18,8 @@ from ..benchmark.handover import DRAWS
 from ..compilers import make_compiler
 from ..frameworks import module
 from ..frameworks.outputs import OutputTypeError
-from ..frameworks.runtime import Runtime, make_runtime
+from ..frameworks.protocols import Runtime
+from ..frameworks.runtime import make_runtime
 from ..frameworks.stepping import steps
 from ..isolation import Reporter
 from ..sample import Sample

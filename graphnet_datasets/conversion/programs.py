@@ -17,7 +17,8 @@ from ..benchmark.judging.correctness import Output, find_mismatch
 from ..compilers.exporting import COMPLEX, check_dtypes, export_flat, quiet_copies
 from ..errors import ConversionError, GraphNetError
 from ..frameworks import make_inputs, materialize, print_source
-from ..frameworks.runtime import Runtime, make_runtime
+from ..frameworks.protocols import Runtime
+from ..frameworks.runtime import make_runtime
 from ..inputs.storage import STORAGE
 from ..sample import Sample
 from ..scores.tolerance import min_t

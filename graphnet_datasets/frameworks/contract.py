@@ -1,6 +1,6 @@
-"""The interface of a framework backend, and the registry of frameworks.
+"""The registry of frameworks.
 
-A framework backend is a package with the modules listed in `MODULES`. Two backends are built in.
+A framework backend is a package with the modules in `protocols.MODULES`. Two backends are built in.
 Others are discovered through the entry point group `graphnet_datasets.frameworks`, whose values
 name such packages. Code outside `frameworks/` never branches on the framework; it requests a module
 by name.
@@ -15,39 +15,14 @@ import importlib.metadata
 import importlib.util
 import logging
 import re
-from collections.abc import Mapping
 from types import ModuleType
+from typing import Literal, overload
 
 from ..collector import not_collecting
 from ..errors import MissingExtraError, UnknownFrameworkError
-from ..sample.vocabulary import FRAMEWORK_GROUP, framework_entry_points, framework_names
-
-MODULES: Mapping[str, str] = {
-    "materialize": "`materialize(sample, **options)`: something that runs the sample",
-    "tensors": "`make_inputs(sample, seed, mode, device, weights, sizes, **limits)`: its arguments",
-    "operators": "`lookup`, `mutates`, `draws_random_numbers`, `drops_nothing`: the table of "
-    "operators",
-    "runtime": "`make_runtime(device, num_threads)`, `import_all(with_compiler, with_fakes)`: "
-    "how a run handles its tensors, and what its jobs import",
-    "results": "`find_results(sample)`: the results of each operator, without running it",
-    "printer": "`print_source(sample, names)`: its text; for directories also `print_model`, "
-    "`argument_names` and `FORM`",
-    "source": "`parse_source(text, metadata, **facts)`: a sample out of the text of a directory",
-    "costs": "`measure(sample, sizes)`: operations, traffic and memory",
-    "calibration": "`calibrate(sample, **options)`: statistics that fit the graph",
-    "observing": "`stepping(sample, seed, **options)`, `look_at(tensor)`: values in a run",
-    "oracle": "`float64_outputs(workload, sample)`: the same graph in float64",
-    "profiling": "`profile_call(call, prepare, device, num_calls)`: the kernels of a call",
-    "regions": "`find_regions(sample)`: where a graph computes in another mode (autocast, no grad)",
-    "gradients": "`differentiate(sample, **options)`: joint, forward and backward graphs",
-    "fusion": "`find_fused(sample, **options)`: the groups that the framework's own compiler fuses",
-    "probing": "`probe(sample, points, **limits)`: one walk over shapes at several sizes at once",
-    "extract": "`extract(...)`: live modules to samples",
-}
-"""The modules of a backend package and their contents. The first four are required for
-running samples in the benchmark. Features that depend on another module raise an error if the
-module is missing."""
-
+from ..sample.vocabulary import FRAMEWORK_GROUP, framework_names, framework_package
+from . import protocols
+from .protocols import MODULES
 
 _LOGGER = logging.getLogger("graphnet_datasets")
 
@@ -144,17 +119,57 @@ def framework_named(name: str) -> Framework:
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    entry_point_value = framework_entry_points().get(name)
-    if entry_point_value is None:
+    package = framework_package(name)
+    if package is None:
         raise UnknownFrameworkError(
             f"There is no framework `{name}`. There are {', '.join(framework_names())}; packages "
             f"add frameworks through the entry point group `{FRAMEWORK_GROUP}`."
         )
-    package = entry_point_value.partition(":")[0]
-    return Framework(name, package, package.partition(".")[0], (package.partition(".")[0],))
+    root = package.partition(".")[0]
+    validation = f"{package}.validation"
+    has_checks = importlib.util.find_spec(validation) is not None
+    return Framework(name, package, root, (root,), validation if has_checks else "")
 
 
-def module(name: str, part: str, purpose: str = "") -> ModuleType:
+@overload
+def module(name: str, part: Literal["materialize"], purpose: str = "") -> protocols.Materialize: ...
+@overload
+def module(name: str, part: Literal["tensors"], purpose: str = "") -> protocols.Tensors: ...
+@overload
+def module(name: str, part: Literal["operators"], purpose: str = "") -> protocols.Operators: ...
+@overload
+def module(name: str, part: Literal["runtime"], purpose: str = "") -> protocols.RuntimeModule: ...
+@overload
+def module(name: str, part: Literal["results"], purpose: str = "") -> protocols.Results: ...
+@overload
+def module(name: str, part: Literal["printer"], purpose: str = "") -> protocols.Printer: ...
+@overload
+def module(name: str, part: Literal["source"], purpose: str = "") -> protocols.Source: ...
+@overload
+def module(name: str, part: Literal["costs"], purpose: str = "") -> protocols.Costs: ...
+@overload
+def module(name: str, part: Literal["calibration"], purpose: str = "") -> protocols.Calibration: ...
+@overload
+def module(name: str, part: Literal["observing"], purpose: str = "") -> protocols.Observing: ...
+@overload
+def module(name: str, part: Literal["oracle"], purpose: str = "") -> protocols.Oracle: ...
+@overload
+def module(name: str, part: Literal["profiling"], purpose: str = "") -> protocols.Profiling: ...
+@overload
+def module(name: str, part: Literal["regions"], purpose: str = "") -> protocols.Regions: ...
+@overload
+def module(name: str, part: Literal["gradients"], purpose: str = "") -> protocols.Derivatives: ...
+@overload
+def module(name: str, part: Literal["fusion"], purpose: str = "") -> protocols.FusionModule: ...
+@overload
+def module(name: str, part: Literal["probing"], purpose: str = "") -> protocols.Probing: ...
+@overload
+def module(name: str, part: Literal["extract"], purpose: str = "") -> protocols.Extract: ...
+@overload
+def module(name: str, part: Literal["peaks"], purpose: str = "") -> protocols.Peaks: ...
+@overload
+def module(name: str, part: str, purpose: str = "") -> object: ...
+def module(name: str, part: str, purpose: str = "") -> object:
     """Import one of the `MODULES` of a framework.
 
     `purpose` is the reason given in the error message if the framework is not installed.
@@ -174,13 +189,18 @@ def module(name: str, part: str, purpose: str = "") -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name == f"{framework.package}.{part}":
             raise UnknownFrameworkError(
-                f"The framework `{name}` has no module `{part}` ({MODULES[part]})."
+                f"The framework `{name}` has no module `{part}` ({_summary(part)})."
             ) from error
         if error.name == framework.imported_as:
             raise framework.missing(purpose or f"Running samples of {name}") from error
         raise
     _warn_once(framework)
     return imported
+
+
+def _summary(part: str) -> str:
+    """Return the first line of a protocol's docstring without its full stop."""
+    return (MODULES[part].__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 @functools.cache

@@ -103,7 +103,7 @@ def materialize(
         device=device,
         **options,
         allow_unchecked_operators=allow_unchecked_operators,
-        **({"is_known_to_fit": True} if is_known_to_fit else {}),
+        is_known_to_fit=is_known_to_fit,
     )
 
 
@@ -201,8 +201,8 @@ def calibrate(
         memory_limit_bytes=memory_limit_bytes,
         allow_unchecked_operators=allow_unchecked_operators,
         trust_remote_code=trust_remote_code,
-        **({} if device == "cpu" else {"device": device}),
-        **({} if on_end is None else {"on_end": on_end}),
+        device=device,
+        on_end=on_end,
     )
 
 

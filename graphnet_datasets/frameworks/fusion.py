@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from ..sample import Sample
 from .contract import module
@@ -59,7 +58,6 @@ def find_fused(
     >>> [each.ops for each in find_fused(sample).kernels]
     [(0,), (1, 2)]
     """
-    fusion: Any = module(sample.framework, "fusion", "Finding fused operators")
-    return fusion.find_fused(
+    return module(sample.framework, "fusion", "Finding fused operators").find_fused(
         sample, device=device, allow_unchecked_operators=allow_unchecked_operators
     )

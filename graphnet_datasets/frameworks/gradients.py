@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from ..decoding import load_json
 from ..errors import GradientError
@@ -110,8 +110,7 @@ def differentiate(
             "supported.",
             reason=f"gradients of graphs of {sample.framework} are not supported",
         )
-    gradients: Any = module(sample.framework, "gradients", "Computing gradients")
-    return gradients.differentiate(
+    return module(sample.framework, "gradients", "Computing gradients").differentiate(
         sample,
         of=of,
         partition=partition,

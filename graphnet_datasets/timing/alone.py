@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from ..frameworks.protocols import Clock
 from .calls import AfterEach, BeforeEach, Call, Calls, no_garbage_collection
-from .clocks import Clock
 from .pairs import TimingSettings
 from .usage import describe_machine, read_machine
 

@@ -23,31 +23,11 @@ def cpu_cache_bytes(folder: Path = _CPU_CACHES) -> int:
     return max(sizes, default=0) or _UNKNOWN_CACHE_BYTES
 
 
-def cache_bytes(device: str) -> int:
-    """Return the size of the device's last-level cache in bytes."""
-    if device.startswith("cuda"):
-        import torch
+def make_evictor() -> Callable[[], None]:
+    """Return a function that overwrites twice the size of the processor's last-level cache.
 
-        return int(torch.cuda.get_device_properties(device).L2_cache_size)
-    return cpu_cache_bytes()
-
-
-def make_evictor(device: str) -> Callable[[], None]:
-    """Return a function that overwrites twice the size of the device's last-level cache.
-
-    Call it outside of the timed window. On a GPU the write is queued on the current stream, before
-    the events of the timed call.
+    Call it outside of the timed window.
     """
-    if device.startswith("cuda"):
-        import torch
-
-        size = 2 * cache_bytes(device)
-        gpu_buffer = torch.zeros(size // 8, dtype=torch.int64, device=device)
-
-        def evict_gpu() -> None:
-            gpu_buffer.add_(1)
-
-        return evict_gpu
     buffer = np.zeros(2 * cpu_cache_bytes() // 8, np.int64)
 
     def evict_cpu() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias
 
 from ..errors import RunError
+from ..frameworks.protocols import Clock, Reading
 from ..isolation import StampSender
-from .clocks import Clock, Reading
 from .disturbance import PairedSpeedup, paired_speedup
 from .usage import Usage, UsageMeter
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..errors import RunError
+from ..frameworks.protocols import Clock
 from ..isolation import StampSender
 from .calls import ARMS, AfterEach, BeforeEach, Call, Calls, no_garbage_collection
-from .clocks import Clock
 from .usage import describe_machine, read_machine
 
 StoppedBy: TypeAlias = Literal["precision", "noise_stable", "max_pairs", "budget", "hard_budget"]

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import RunError
+from ..frameworks.protocols import Clock
 from ..isolation import StampSender
 from .calls import AfterEach, Arm, BeforeEach, Call, Calls, no_garbage_collection
-from .clocks import Clock
 from .pairs import TimingSettings
 from .usage import Usage, describe_machine, read_machine
 

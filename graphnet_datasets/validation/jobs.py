@@ -1,4 +1,4 @@
-"""Common parts of the check jobs of both frameworks."""
+"""Common parts of the check jobs of all frameworks."""
 
 from __future__ import annotations
 
@@ -53,6 +53,8 @@ def work(
         terms = Terms(job.memory_limit_bytes, job.trust_remote_code)
         if sample.custom_operators and not terms.trust_remote_code:
             raise Skipped("It would run the source of custom operators, which was not allowed.")
+        if job.check not in checks:
+            raise Skipped(f"No check of this name runs samples of `{sample.framework}`.")
         reason = checks[job.check](sample, terms) or ""
     except (Skipped, MemoryLimitError, MissingExtraError) as skipped:
         outcome, reason = "skipped", str(skipped)

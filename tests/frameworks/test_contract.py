@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -28,8 +30,11 @@ from graphnet_datasets.frameworks import (
     framework_named,
     framework_names,
     module,
+    offers,
     print_source,
 )
+from graphnet_datasets.frameworks.protocols import MODULES
+from graphnet_datasets.inputs import find_roles
 from graphnet_datasets.inputs.consumers import indexing_of
 from graphnet_datasets.sample import Input, Op, Statistics, Value, vocabulary
 from graphnet_datasets.sample.arguments import Ref
@@ -87,7 +92,7 @@ def test_a_third_framework_goes_from_row_to_score(toy: Sample, tmp_path: Path) -
     )
     (record,) = list(runs)
     assert (record["framework"], record["status"]) == ("toy", "ok"), record["error_message"]
-    assert record["min_t"] == -np.inf
+    assert (record["min_t"], record["clock"]) == (-np.inf, "toy_ticks")
     assert speedup_score(runs, p=0.1, b=0.1).at(-5)["lambda"] == 1.0
 
 
@@ -96,14 +101,27 @@ def test_missing_features_of_a_framework_are_reported(toy: Sample) -> None:
     with pytest.raises(UnknownFrameworkError) as caught:
         find_results(toy)
     assert str(caught.value) == (
-        "The framework `toy` has no module `results` (`find_results(sample)`: the results of "
-        "each operator, without running it)."
+        "The framework `toy` has no module `results` (`find_results`, `find_unknown`: the results "
+        "of each operator, without running it)."
     )
     assert measure_costs(toy) is None
     outcomes = {each.check: each for each in validate(toy).results}
-    assert outcomes["runnable"].outcome == "skipped"
-    assert outcomes["runnable"].reason == "No check runs samples of `toy`."
+    assert outcomes["decomposable"].outcome == "skipped"
+    assert outcomes["decomposable"].reason == "No check of this name runs samples of `toy`."
+    assert outcomes["runnable"].outcome == "passed"
     assert outcomes["custom_operators_accessible"].outcome == "passed"
+
+
+def test_a_third_framework_limits_its_indices(toy: Sample) -> None:
+    table, index = (
+        Input("parameter", Value("float32", (5, 3))),
+        Input("input", Value("int64", (8,))),
+    )
+    op = Op("toy.take", (Ref(0), Ref(1), 0))
+    sample = dataclasses.replace(toy, inputs=(table, index), ops=(op,), outputs=Ref(2))
+    assert (find_roles(sample)[1].low, find_roles(sample)[1].high) == (0, 4)
+    inputs = make_inputs(sample, mode="fresh")
+    assert materialize(sample)(**inputs).shape == (8, 3)
 
 
 def test_a_third_framework_is_taken_for_none_of_ours(toy: Sample, tmp_path: Path) -> None:
@@ -136,11 +154,28 @@ def test_an_unknown_framework_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize("name", ["torch", "paddle"])
 def test_both_frameworks_offer_the_whole_contract(name: str) -> None:
-    from graphnet_datasets.frameworks import offers
-    from graphnet_datasets.frameworks.contract import MODULES
-
     lacking = {part for part in MODULES if not offers(name, part)}
-    assert lacking == ({"profiling", "regions", "fusion"} if name == "paddle" else set())
+    validation = {"validation"}  # built in beside the checks that need no framework
+    others = {"profiling", "regions", "fusion", "peaks"} if name == "paddle" else set()
+    assert lacking == validation | others
+
+
+@pytest.mark.parametrize("name", ["torch", "paddle", "toy"])
+@pytest.mark.parametrize("part", MODULES)
+@pytest.mark.usefixtures("toy")
+def test_modules_have_the_functions_of_their_protocols(name: str, part: str) -> None:
+    if not offers(name, part):
+        return
+    backend, protocol = module(name, part), MODULES[part]
+    names = [*protocol.__annotations__, *(n for n in vars(protocol) if not n.startswith("_"))]
+    for function in names:
+        assert hasattr(backend, function), f"{name}.{part} lacks {function}."
+        if isinstance(stated := getattr(protocol, function, None), FunctionType):
+            accepted = inspect.signature(getattr(backend, function)).parameters.values()
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted):
+                parameters = [*inspect.signature(stated).parameters.values()][1:]
+                named = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+                assert named - {"options"} <= {p.name for p in accepted}, f"{name}.{part}"
 
 
 def test_only_modules_of_the_contract_are_imported() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from graphnet_datasets.frameworks.runtime import make_runtime
 from graphnet_datasets.timing import caches
 from graphnet_datasets.timing.alone import measure_alone
 from graphnet_datasets.timing.pairs import TimingSettings, measure_pairs
@@ -30,7 +31,7 @@ def test_sizes_are_read_as_the_system_writes_them(text: str, expected: int) -> N
 
 def test_eviction_touches_twice_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caches, "cpu_cache_bytes", lambda: 2**16)
-    evict = caches.make_evictor("cpu")
+    evict = caches.make_evictor()
     evict()
     evict()
     (buffer,) = [
@@ -74,5 +75,7 @@ def test_caches_are_evicted_before_each_timed_call_only() -> None:
 @pytest.mark.gpu
 def test_eviction_on_a_gpu() -> None:
     torch = pytest.importorskip("torch")
-    caches.make_evictor("cuda")()
+    evict = make_runtime("torch", "cuda", 1).make_evictor()
+    assert evict is not None
+    evict()
     torch.cuda.synchronize()

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from graphnet_datasets.errors import RunError
+from graphnet_datasets.frameworks.protocols import Reading
 from graphnet_datasets.timing.alone import measure_alone
 from graphnet_datasets.timing.calls import ArmFailedError
-from graphnet_datasets.timing.clocks import Reading, WallClock
+from graphnet_datasets.timing.clocks import WallClock
 from graphnet_datasets.timing.pairs import TimingSettings, break_even_calls, measure_pairs
 
 QUICK = TimingSettings(warmup_s=0.0, min_warmup_calls=1, budget_s=10.0)
@@ -281,7 +282,7 @@ def test_a_candidate_that_replaces_the_timer_changes_nothing(
 @pytest.mark.gpu
 def test_device_events_cover_work_on_other_streams() -> None:
     torch = pytest.importorskip("torch")
-    from graphnet_datasets.timing.clocks import CudaEventClock
+    from graphnet_datasets.frameworks.torch.device_clock import CudaEventClock
 
     matrix = torch.randn(4096, 4096, device="cuda")
     side = torch.cuda.Stream()

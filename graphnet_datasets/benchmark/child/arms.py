@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from ...analysis.attributes import attributes_of
 from ...frameworks import make_inputs, materialize
-from ...frameworks.runtime import Runtime
+from ...frameworks.protocols import Runtime
 from ...sample import Sample
 from ...sample.vocabulary import WEIGHT_ROLES
 from ..handover import MAX_SET

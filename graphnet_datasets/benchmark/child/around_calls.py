@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...frameworks.runtime import Runtime
+from ...frameworks.protocols import Runtime
 from ...isolation import StampSender
 from ..handover import LAYOUT, LOOK, MAX_SET, digest_of
 from .arms import Arm

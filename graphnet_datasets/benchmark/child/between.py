@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...frameworks.protocols import Clock
 from ...isolation import Reporter
-from ...timing.clocks import Clock
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
 from .around_calls import AroundCalls

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ...frameworks.outputs import ALIGNMENT, append_described
-from ...frameworks.runtime import Runtime
+from ...frameworks.protocols import Runtime
 from ...isolation import Reporter
 from ..draw_plan import DrawPlan, elements_per_draw
 from ..handover import MAX_SET, WRITTEN, DrawnCalls

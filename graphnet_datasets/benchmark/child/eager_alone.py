@@ -79,7 +79,7 @@ def _time(job: WorkerJob, arm: Arm, workload: Workload, reporter: Reporter) -> N
         clock=clock,
         before_each=between.before_each,
         after_each=between.after_each,
-        evict_caches=evictor_for(job),
+        evict_caches=evictor_for(job, workload.runtime),
         num_calls=job.settings.alone_calls,
     )
     reporter.send(

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...compilers.base import Compiler
-from ...frameworks.runtime import Runtime, make_runtime
+from ...frameworks.protocols import Clock, Reading, Runtime
+from ...frameworks.runtime import make_runtime
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...sample import Sample
 from ...schema.sample_files import read_sample
 from ...timing.caches import make_evictor
-from ...timing.clocks import Clock, CudaEventClock, Reading, WallClock
+from ...timing.clocks import WallClock
 from ..handover import LAYOUT
 from ..worker_job import WorkerJob
 from .arms import Arm, Workload
@@ -100,11 +101,8 @@ def time_eager_first(
 
 def make_clock(job: WorkerJob, runtime: Runtime) -> Clock:
     """Return the clock of the job's device."""
-    if not job.device.startswith("cuda"):
-        return WallClock()
-    if not runtime.has_precise_events:
-        return WallClock(runtime.synchronize)
-    return CudaEventClock(job.device)
+    is_cpu = not job.device.startswith("cuda")
+    return runtime.make_clock() or WallClock(None if is_cpu else runtime.synchronize)
 
 
 def waiting_for(compiler: Compiler, clock: Clock) -> Clock:
@@ -113,6 +111,8 @@ def waiting_for(compiler: Compiler, clock: Clock) -> Clock:
     return WallClock(compiler.synchronize) if has_own_wait and clock.name == _CPU_CLOCK else clock
 
 
-def evictor_for(job: WorkerJob) -> Callable[[], None] | None:
+def evictor_for(job: WorkerJob, runtime: Runtime) -> Callable[[], None] | None:
     """Return a function that evicts the caches before each call, or None for warm caches."""
-    return make_evictor(job.device) if job.settings.cache_mode == "cold" else None
+    if job.settings.cache_mode != "cold":
+        return None
+    return runtime.make_evictor() or make_evictor()

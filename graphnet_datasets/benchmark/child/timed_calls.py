@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...frameworks.outputs import MAX_EXCERPT, OutputTypeError, append_described, write_described
-from ...frameworks.runtime import Runtime
+from ...frameworks.protocols import Runtime
 from ...isolation import Reporter, peak_memory_bytes, reset_peak_memory
 from ...schema import Reason
 from ..draw_plan import DrawPlan

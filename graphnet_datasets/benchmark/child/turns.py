@@ -65,7 +65,7 @@ def run_eager_in_turns(job: WorkerJob, reporter: Reporter, directory: Path) -> N
     workload.note_writes()
     workload.is_fresh = job.turns.is_fresh
     arm = Arm(workload, workload.module)
-    clock, evict_caches = make_clock(job, workload.runtime), evictor_for(job)
+    clock, evict_caches = make_clock(job, workload.runtime), evictor_for(job, workload.runtime)
     time_eager_first(
         *(arm, workload.runtime, resident_bytes, clock, evict_caches, reporter),
         copied_bytes=workload.copied_bytes,

@@ -160,7 +160,7 @@ def run_candidate(job: WorkerJob, reporter: Reporter, directory: Path) -> None:
     baseline = Arm(workload, workload.module)
     # Bound before the candidate is imported, since a candidate could replace their parts.
     clock = make_clock(job, runtime)
-    evict_caches = evictor_for(job)
+    evict_caches = evictor_for(job, workload.runtime)
     num_sets = job.settings.num_input_sets
     snapshot = HarnessSnapshot()
     snapshot.hold(workload, baseline, runtime, clock, reporter)

@@ -24,9 +24,10 @@ from typing import Any
 
 from ...atomic import write_text
 from ...decoding import read_json
-from ...errors import MissingExtraError, RunError
+from ...errors import RunError
+from ...frameworks import framework_named, framework_names, module, offers
 from ...frameworks.runtime import find_device_problem
-from ...timing.caches import cache_bytes
+from ...timing.caches import cpu_cache_bytes
 from ...timing.disturbance import is_busy
 from ...timing.usage import describe_machine, read_machine
 from ...user_cache import cache_directory
@@ -116,7 +117,7 @@ def peak_rates(
 
     Raises:
         RunError: the device is missing or too small for the measurement.
-        MissingExtraError: torch is not installed.
+        MissingExtraError: no framework that can measure is installed.
     """
     threads = num_threads or len(os.sched_getaffinity(0))
     environment = environment_id(describe_environment(device))
@@ -144,54 +145,35 @@ def measure_peak_rates(device: str, threads: int) -> dict[str, Any]:
 
     Raises:
         RunError: the device is missing or too small for the measurement.
-        MissingExtraError: torch is not installed.
+        MissingExtraError: no framework that can measure is installed.
     """
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("torch", "torch", "Measuring peak rates") from error
+    names = [name for name in framework_names() if offers(name, "peaks")]
+    framework = next((name for name in names if framework_named(name).is_installed), names[0])
+    work = module(framework, "peaks", "Measuring peak rates")
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", device):
         raise RunError(
             f"Peak rates cannot be measured on `{device}`. Choose one device: `cpu`, `cuda` or "
             "`cuda:1`."
         )
-    is_cuda = device.startswith("cuda")
-    if is_cuda and not torch.cuda.is_available():
-        raise RunError(f"There is no device `{device}`: torch sees no CUDA device. Use `cpu`.")
-    if problem := find_device_problem("torch", device):
-        raise RunError(f"The device `{device}` cannot be used: {problem}.")
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    machine = read_machine()
-    try:
-        synchronize = torch.cuda.synchronize if is_cuda else _nothing
-        size = MATRIX_SIZE["cuda" if is_cuda else "cpu"]
-        flops = {}
-        for name in PEAK_DTYPES:
-            dtype = getattr(torch, name)
-            # Random values: zeros draw less power and run faster than real data.
-            left = torch.randn(size, size, device=device, dtype=torch.float32).to(dtype)
-            out = torch.empty_like(left)
-            seconds = _best(lambda left=left, out=out: torch.mm(left, left, out=out), synchronize)
+    kind = device.partition(":")[0]
+    with work.using(device, threads) as synchronize:
+        if problem := find_device_problem(framework, device):
+            raise RunError(f"The device `{device}` cannot be used: {problem}.")
+        machine = read_machine()
+        size = MATRIX_SIZE[kind]
+        flops: dict[str, float] = {}
+        for dtype in PEAK_DTYPES:
+            seconds = _best(work.make_product(device, dtype, size), synchronize)
             # A narrow dtype without a fast product can use float32 instead.
-            flops[name] = max(2 * size**3 / seconds, flops.get("float32", 0.0))
-        num_bytes = COPY_BYTES * (8 if is_cuda else 1)
-        source = torch.randint(255, (num_bytes,), device=device, dtype=torch.uint8)
-        target = torch.empty_like(source)
-        seconds = _best(lambda: target.copy_(source), synchronize)
+            flops[dtype] = max(2 * size**3 / seconds, flops.get("float32", 0.0))
+        num_bytes = COPY_BYTES * (8 if kind == "cuda" else 1)
+        seconds = _best(work.make_copy(device, num_bytes), synchronize)
         return {
             "flops_per_s": flops,
             "bytes_per_s": 2 * num_bytes / seconds,
-            "cache_bytes": cache_bytes(device),
+            "cache_bytes": work.cache_bytes(device) or cpu_cache_bytes(),
             **describe_machine(machine, read_machine()),
         }
-    except torch.OutOfMemoryError as error:
-        raise RunError(
-            f"`{device}` has too little free memory to measure its peak rates: {error}. "
-            "Free it, or run on another device."
-        ) from error
-    finally:
-        torch.set_num_threads(before)
 
 
 def _best(call: Callable[[], Any], synchronize: Callable[[], None]) -> float:
@@ -204,10 +186,6 @@ def _best(call: Callable[[], Any], synchronize: Callable[[], None]) -> float:
         synchronize()
         times.append((time.perf_counter_ns() - start) * 1e-9)
     return min(times)
-
-
-def _nothing() -> None:
-    """Do nothing: a CPU call has finished when it returns."""
 
 
 def _cache_path(device: str, environment: str, num_threads: int) -> Path:

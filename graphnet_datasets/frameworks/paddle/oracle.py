@@ -9,7 +9,7 @@ import paddle
 
 from ...sample import Sample
 from ...sample.arguments import Arg, DictArg, ListArg, Named
-from ..runtime import Workload
+from ..protocols import Workload
 from .operators import draws_random_numbers
 from .plan import Plan
 from .tensors import dtype_of

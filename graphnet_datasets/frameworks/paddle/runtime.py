@@ -34,11 +34,12 @@ _ORDERS = random.SystemRandom()
 """Uses operating system entropy, since forked processes would share a seeded state."""
 
 
+_EVICTED_BYTES = 256 * 2**20
+"""Twice the largest last-level cache of a current GPU; Paddle does not report its size."""
+
+
 class PaddleRuntime:
     """Paddle on one device, with a fixed number of threads and gradients disabled."""
-
-    # Paddle's events have a resolution of only a millisecond.
-    has_precise_events = False
 
     def __init__(self, device: str, num_threads: int) -> None:
         self.device = device.replace("cuda", "gpu")
@@ -47,6 +48,20 @@ class PaddleRuntime:
         set_threads: Any = paddle.base.core.set_num_threads
         set_threads(num_threads)
         paddle.set_grad_enabled(False)
+
+    def make_clock(self) -> None:
+        """Return None: Paddle's events have a resolution of only a millisecond."""
+
+    def make_evictor(self) -> Callable[[], None] | None:
+        """Return a function that overwrites a GPU's caches, or None on a CPU."""
+        if not self.device.startswith("gpu"):
+            return None
+        buffer = paddle.zeros([_EVICTED_BYTES // 8], "int64")
+
+        def evict() -> None:
+            buffer.add_(paddle.ones([1], "int64"))
+
+        return evict
 
     def seed(self, seed: int) -> None:
         """Seed every generator, so that random operators draw the same numbers in each arm."""

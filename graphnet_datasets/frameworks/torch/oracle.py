@@ -14,7 +14,7 @@ from torch.fx.node import map_aggregate
 
 from ...sample import Sample
 from ..outputs import leaves
-from ..runtime import Workload
+from ..protocols import Workload
 from .building.entries import entries_of
 
 _WIDE_METHODS = {

@@ -15,6 +15,8 @@ import torch
 from ..outputs import MAX_EXCERPT, SCALARS, OutputTypeError, excerpt_of, leaves, write_leaves
 from ..runtime import ROW_WORDS, SCRAMBLE
 from .building.deferred import settle
+from .device_clock import CudaEventClock
+from .peaks import cache_bytes
 from .watching import watched
 
 _DTYPE_PREFIX = "torch."
@@ -32,12 +34,26 @@ _ORDERS = random.SystemRandom()
 class TorchRuntime:
     """Torch on one device, with a fixed number of threads and without gradients."""
 
-    has_precise_events = True
-
     def __init__(self, device: str, num_threads: int) -> None:
         self.device = torch.device(device)
         torch.set_num_threads(num_threads)
         torch.set_grad_enabled(False)
+
+    def make_clock(self) -> CudaEventClock | None:
+        """Return a clock of CUDA events, or None on other devices."""
+        return CudaEventClock(self.device) if self.device.type == "cuda" else None
+
+    def make_evictor(self) -> Callable[[], None] | None:
+        """Return a function that overwrites twice the L2 cache of a GPU, or None on a CPU."""
+        size = cache_bytes(str(self.device))
+        if size is None:
+            return None
+        buffer = torch.zeros(2 * size // 8, dtype=torch.int64, device=self.device)
+
+        def evict() -> None:
+            buffer.add_(1)
+
+        return evict
 
     def seed(self, seed: int) -> None:
         """Seed the device's generators, so that random operators draw the same numbers in each arm.

@@ -1,1 +1,1 @@
-"""A third framework in a hundred lines: NumPy arrays and three operators."""
+"""A third framework: NumPy arrays, four operators, a clock, an input rule and a validation."""

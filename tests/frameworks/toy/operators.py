@@ -1,4 +1,4 @@
-"""Three operators."""
+"""Four operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from graphnet_datasets.errors import UnknownOperatorError
 from graphnet_datasets.sample import Op
 
-TABLE = {"toy.add": np.add, "toy.matmul": np.matmul, "toy.tanh": np.tanh}
+TABLE = {"toy.add": np.add, "toy.matmul": np.matmul, "toy.tanh": np.tanh, "toy.take": np.take}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,35 @@ from graphnet_datasets.frameworks.outputs import (
     leaves,
     write_leaves,
 )
+from graphnet_datasets.frameworks.protocols import Reading
+
+
+class ToyClock:
+    """A clock of the device, which counts ticks of a nanosecond."""
+
+    name = "toy_ticks"
+
+    def __init__(self) -> None:
+        self._ticks = time.perf_counter_ns
+
+    def measure(self, call: Callable[[], Any]) -> Reading:
+        started = self._ticks()
+        result = call()
+        elapsed_ms = max(self._ticks() - started, 1) / 1e6
+        return Reading(result, elapsed_ms, elapsed_ms)
+
+    def now_s(self) -> float:
+        return self._ticks() / 1e9
 
 
 class ToyRuntime:
-    has_precise_events = False
-
     def __init__(self, device: str, num_threads: int) -> None:
         self.device = device
+
+    def make_clock(self) -> ToyClock:
+        return ToyClock()
+
+    def make_evictor(self) -> None: ...
 
     def seed(self, seed: int) -> None: ...
 
@@ -103,5 +126,5 @@ def make_runtime(device: str, num_threads: int) -> ToyRuntime:
     return ToyRuntime(device, num_threads)
 
 
-def import_all(*, with_compiler: bool = False) -> tuple[str, ...]:
+def import_all(*, with_compiler: bool = False, with_fakes: bool = False) -> tuple[str, ...]:
     return ()

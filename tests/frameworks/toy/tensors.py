@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from graphnet_datasets.inputs import make_array
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import WEIGHT_ROLES
@@ -23,3 +25,7 @@ def make_inputs(
         for index, (name, each) in enumerate(zip(sample.input_names, sample.inputs, strict=True))
         if weights == "inputs" or each.role not in WEIGHT_ROLES
     }
+
+
+def to_tensor(array: Any, dtype: str) -> Any:
+    return np.asarray(array, dtype)
