@@ -443,15 +443,48 @@ def test_elements_that_are_indices_run_again() -> None:
     assert materialize(sample)(**make_inputs(sample))[0].shape == (2, 4)
 
 
-@pytest.mark.parametrize("is_used", [True, False])
-def test_elements_that_would_be_constants_are_refused(is_used: bool) -> None:
-    class Listing(nn.Linear):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            rows = [torch.tensor(row) for row in x.tolist()]
-            return super().forward(x * rows[0] if is_used else torch.stack(rows))
+@torch.compiler.disable
+def _mean(x: torch.Tensor) -> float:
+    return float(x.detach().mean())
 
-    with pytest.raises(CaptureError, match=r"`tolist` turns .* Torch reports: Tensor\.tolist\(\)"):
-        capture(Listing(4, 4), torch.randn(2, 4))
+
+class UsesNumbers(nn.Linear):
+    def __init__(self, use: Callable[[Any, torch.Tensor], torch.Tensor]) -> None:
+        super().__init__(4, 4)
+        self.use = use
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.use(super().forward, x)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda layer, x: layer(x + _mean(x)),
+        lambda layer, x: layer(x * 2) * _mean(x),
+        lambda layer, x: layer(torch.stack([torch.tensor(row) for row in x.tolist()])),
+        lambda layer, x: layer(x) * (sum(x.tolist()[0]) / 4),
+    ],
+    ids=["function", "function after an operator", "list", "sum of a list"],
+)
+def test_numbers_that_would_be_constants_are_refused(use: Callable[..., torch.Tensor]) -> None:
+    with pytest.raises(CaptureError, match=r"contains the number .* Torch reports: (Skip|Tensor)"):
+        capture(UsesNumbers(use), torch.randn(2, 4))
+
+
+def test_numbers_that_no_graph_uses_are_ignored() -> None:
+    def use(layer: Any, x: torch.Tensor) -> torch.Tensor:
+        scale = 4**-0.5
+        _mean(x)
+        return layer(x) * scale
+
+    x = torch.randn(2, 4)
+    module = UsesNumbers(use)
+    output, samples = capture(module, x)
+    assert torch.equal(output, module(x))
+    assert [targets(sample) for sample in samples] == [
+        ["torch.nn.functional.linear", "operator.mul"]
+    ]
 
 
 @pytest.mark.parametrize(

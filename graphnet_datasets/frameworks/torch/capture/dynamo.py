@@ -15,6 +15,8 @@ from typing import Any
 import torch
 import torch._dynamo
 from torch._dynamo.exc import TorchDynamoException
+from torch._dynamo.resume_execution import TORCH_DYNAMO_RESUME_IN_PREFIX
+from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._dynamo.utils import counters, graph_break_reasons
 from torch._guards import CompileContext
 from torch._subclasses.fake_tensor import FakeTensor
@@ -60,9 +62,6 @@ _ONCE = ("warning_once", "info_once", "warning_advice")
 """Methods that libraries add to the standard logger."""
 
 _SKIPPED = "The next graph is called by a function that torch does not trace."
-
-_FLOAT_LIST = "Tensor.tolist() with non-integer tensor"
-"""The beginning of dynamo's reason for a break at `tolist`."""
 
 _END_OF_REASON = re.compile(
     r"\n\s*(Hint|Developer debug context|For more details|For more information|User [Ss]tack|"
@@ -336,6 +335,7 @@ class _Backend:
     ) -> Callable[..., Any]:
         if self.error is not None:
             return graph_module.forward
+        self._foreign = self._foreign or self._foreign_constant()
         try:
             traced = self._convert(graph_module, example_inputs)
         except GraphNetError as error:
@@ -391,6 +391,16 @@ class _Backend:
             "torch's generator outside of the captured graphs"
         )
 
+    def _foreign_constant(self) -> str:
+        """Describe a number that Python computed before this graph, or return ""."""
+        number = self._origins.first_foreign_number([_result_before_graph()])
+        if number is None:
+            return ""
+        return (
+            f"graph {len(self._samples)} contains the number {number:g} or numbers made of it, "
+            "which was computed outside of the captured graphs"
+        )
+
     def _foreign_argument(self, traced: _Traced, arguments: Sequence[Any]) -> str:
         """Describe an argument of the next graph from outside of the graphs, or return ""."""
         local = [
@@ -419,8 +429,6 @@ class _Backend:
     def check_outputs(self, outputs: Any) -> None:
         """Raise `CaptureError` if part of the module ran outside the captured graphs."""
         foreign = self._foreign or self._foreign_result(outputs)
-        if self._samples:
-            foreign = foreign or self._foreign_list()
         if foreign:
             raise _UntracedError(
                 f"`{self.settings.name}` cannot be captured whole: {foreign}. "
@@ -451,12 +459,6 @@ class _Backend:
                     f"an output (the number {number:g}) was computed outside of the captured graphs"
                 )
         return ""
-
-    def _foreign_list(self) -> str:
-        """Describe elements that became constants of the graphs through `tolist`, or return ""."""
-        if not any(reason.startswith(_FLOAT_LIST) for reason in self._breaks):
-            return ""
-        return "`tolist` turns floating-point elements into numbers, which would be constants"
 
     @functools.cached_property
     def _weights(self) -> dict[int, tuple[Role, str, torch.Tensor]]:
@@ -748,6 +750,21 @@ def _is_all(graph_module: torch.fx.GraphModule) -> bool:
     reason = getattr(graph_module, "compile_subgraph_reason", None)
     is_first = compile_id is not None and str(compile_id) == "0/0"
     return is_first and reason is not None and not getattr(reason, "graph_break", True)
+
+
+def _result_before_graph() -> Any:
+    """Return the result of the call that broke the graph if the next graph, traced now, reads it.
+
+    Dynamo passes it as the last value of the stack to the function that continues the frame.
+    Numbers in it are constants of the graph.
+    """
+    tracer = InstructionTranslator.current_tx()
+    stack = [name for name in tracer.f_locals if name.startswith("___stack")]
+    if not stack or not tracer.f_code.co_name.startswith(TORCH_DYNAMO_RESUME_IN_PREFIX):
+        return None
+    last = max(stack, key=lambda name: int(name.removeprefix("___stack")))
+    is_read = any(f"'{last}'" in guard.name for guard in tracer.output.guards)
+    return tracer.f_locals[last] if is_read else None
 
 
 def _end_call(*_: Any) -> Any:
