@@ -83,7 +83,7 @@ def reference_of_text(source: str, language: str) -> str:
     Nothing of the text runs.
 
     Raises:
-        CandidateError: A text is too long, or does not define exactly one Python candidate.
+        CandidateError: The text is too long, or does not define exactly one Python candidate.
         CompilerError: The text cannot be stored.
     """
     check_source(source, "solution")

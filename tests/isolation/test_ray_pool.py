@@ -39,8 +39,8 @@ def pool(cluster: Any) -> Iterator[RayPool]:  # noqa: ARG001 - it must run
 @pytest.fixture
 def unconfined_pool(cluster: Any) -> Iterator[RayPool]:  # noqa: ARG001 - it must run
     """A pool whose jobs can kill its workers, as a failing node would; confined jobs cannot."""
-    with contextlib.closing(RayPool(dataclasses.replace(WORK, is_confined=False))) as made:
-        yield made
+    with contextlib.closing(RayPool(dataclasses.replace(WORK, is_confined=False))) as pool:
+        yield pool
 
 
 def square(number: int) -> PoolJob:
