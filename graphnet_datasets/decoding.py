@@ -58,13 +58,13 @@ def decoded_limit() -> int:
     return int(text)
 
 
-def check_decoded_size(num_bytes: int, name: object) -> None:
-    """Check that a decoded size is within the limit.
+def check_decoded_size(num_bytes: int, name: object, most_bytes: int | None = None) -> None:
+    """Check that a decoded size is at most `most_bytes`, by default the limit of files.
 
     Raises:
         DecodedSizeError: The size exceeds the limit.
     """
-    limit = decoded_limit()
+    limit = decoded_limit() if most_bytes is None else most_bytes
     if num_bytes > limit:
         raise DecodedSizeError(
             f"`{name}` takes {num_bytes:,} bytes after decoding; at most {limit:,} are allowed for "
@@ -81,6 +81,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """
     limit = decoded_limit()
     with open_without_waiting(path) as file:
+        check_decoded_size(os.fstat(file.fileno()).st_size, path)  # 0 for devices
         content = file.read(limit + 1) or b""
     check_decoded_size(len(content), path)
     return content

@@ -17,6 +17,7 @@ ORDER = [
         "credentials",
         "parquet_pages",
         "decoding",
+        "arrow_messages",
         "errors",
         "paths",
         "json_text",

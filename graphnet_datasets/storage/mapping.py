@@ -34,6 +34,8 @@ Function = Callable[
 ]
 """A worker's function of an item's row and options; returns tables and JSON-compatible notes."""
 
+_INVALID_NOTES = (ValueError, KeyError, TypeError, AttributeError)
+"""Errors for parts with other notes than those of a map."""
 _JOB = b"job"
 _LOGGER = logging.getLogger("graphnet_datasets")
 
@@ -203,14 +205,13 @@ class ResumableMap:
         for path in sorted(self.staging.parts.glob(f"*{PART_SUFFIX}")):
             try:
                 notes = read_notes(path)
-            except ValueError:
+                is_ours = notes["key"] == self._key and notes.get("terms") in (None, self._terms)
+                part = [*_results(path, notes)] if is_ours else []
+            except _INVALID_NOTES:
+                part = []
+            if not part:
                 self._num_ignored += 1
-                continue
-            if notes.get("key") != self._key or notes.get("terms") not in (None, self._terms):
-                self._num_ignored += 1
-                continue
-            for digest, result in _results(path, notes):
-                results[result.name, digest] = result
+            results |= {(result.name, digest): result for digest, result in part}
         return results
 
     def _resume(self, item: Item) -> Result | None:
@@ -257,19 +258,41 @@ class ResumableMap:
         """Store a job's part and yield its results, or add its items to `lost`."""
         path = Path(finished.job.payload["items"])
         items = pending.pop(str(path))
-        content = finished.result
-        if content is None:
+        results = self._read_result(finished, items)
+        if results is None:
             is_retried = not is_last and (len(items) > 1 or items[0].retry is not None)
             if is_retried:
                 lost += [(item, path) for item in items]
                 return
             (item,) = items
             note = {"name": item.name, "digest": item.digest, "num_rows": 0, "notes": {}}
-            note |= {"lost": finished.reason, "ending": str(finished.outcome.ending)}
+            reason = finished.reason or "invalid result: The worker returned no valid part."
+            note |= {"lost": reason, "ending": str(finished.outcome.ending)}
             content = encode_part([], {"key": self._key, "terms": self._terms, "items": [note]})
-        part = save_part(content, self.staging.parts)
+            part = save_part(content, self.staging.parts)
+            results = [result for _, result in _results(part, read_notes(part))]
         path.unlink(missing_ok=True)
-        yield from (result for _, result in _results(part, read_notes(part)))
+        yield from results
+
+    def _read_result(self, finished: Finished, items: Sequence[Item]) -> list[Result] | None:
+        """Store a job's part and return its results, or None if it has no valid part.
+
+        A worker whose memory a kernel has overwritten can return anything.
+        """
+        if finished.result is None:
+            return None
+        part = save_part(finished.result, self.staging.parts)
+        try:
+            notes = read_notes(part)
+            results = [result for _, result in _results(part, notes)]
+            expected = [(item.name, item.digest) for item in items]
+            returned = [(note["name"], note["digest"]) for note in notes["items"]]
+            if notes["key"] == self._key and returned == expected:
+                return results
+        except _INVALID_NOTES:
+            pass
+        part.unlink()
+        return None
 
     def _again(self, item: Item, path: Path) -> Item:
         rows, job = read_job(path)
@@ -324,7 +347,7 @@ def _results(path: Path, notes: Mapping[str, Any]) -> Iterator[tuple[str, Result
     """Yield digest and result of each item of a part."""
     first = 0
     for item in notes["items"]:
-        place = (item["name"], item["notes"], path, first, item["num_rows"])
+        place = (str(item["name"]), dict(item["notes"]), path, first, int(item["num_rows"]))
         yield item["digest"], Result(*place, item.get("lost", ""), item.get("ending", ""))
         first += item["num_rows"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from graphnet_datasets.errors import SchemaError
 from graphnet_datasets.isolation import RESULT_FILE, Ending, Finished, Outcome, PoolJob
 from graphnet_datasets.storage.mapping import (
     Item,
@@ -20,7 +23,7 @@ from graphnet_datasets.storage.mapping import (
     row_item,
     row_name,
 )
-from graphnet_datasets.storage.parts import PartReader
+from graphnet_datasets.storage.parts import PartReader, encode_part
 from graphnet_datasets.storage.staging import Staging
 
 SCHEMA = pa.schema([("text", pa.string())])
@@ -192,3 +195,43 @@ def test_rows_are_taken_when_a_worker_is_free(staging: Staging, tmp_path: Path) 
     results = ResumableMap(staging, {"with": 1}).run(items(), Here(tmp_path))
     next(results)
     assert taken == ["a"]
+
+
+DAMAGED_NOTES = ("[]", "{}", '{"key": 1, "items": [{"name": "a"}]}', '{"key": [], "items": 1}')
+
+
+@pytest.mark.parametrize("notes", DAMAGED_NOTES)
+def test_parts_with_other_notes_are_ignored(staging: Staging, tmp_path: Path, notes: str) -> None:
+    schema = SCHEMA.with_metadata({"notes": notes})
+    with pa.ipc.new_stream(pa.OSFile(str(staging.parts / "a.arrow"), "wb"), schema) as writer:
+        writer.write_table(pa.table({"text": ["a"]}, schema=schema))
+    os.mkfifo(staging.parts / "pipe.arrow")
+    (staging.parts / "endless.arrow").symlink_to("/dev/zero")
+    mapping, results = collect(staging, Here(tmp_path))
+    assert mapping.num_resumed == 0 and len(texts(results)) == 4
+
+
+@pytest.mark.parametrize("content", [b"", b"no part", encode_part([], {"key": 1, "items": []})])
+def test_a_worker_that_returns_another_part_is_lost(
+    staging: Staging, tmp_path: Path, content: bytes
+) -> None:
+    class Lying(Here):
+        def run(self, jobs: Iterable[PoolJob]) -> Iterator[Finished]:
+            for finished in super().run(jobs):
+                yield dataclasses.replace(finished, result=content)
+
+    _, results = collect(staging, Lying(tmp_path))
+    assert {result.lost for result in results.values()} == {
+        "invalid result: The worker returned no valid part."
+    }
+
+
+def test_a_damaged_row_is_an_error_of_this_library(staging: Staging, tmp_path: Path) -> None:
+    _, results = collect(staging, Here(tmp_path), chunk=4)
+    result = results["torch:a"]
+    content = bytearray(result.part.read_bytes())
+    place = content.rfind(b"\x04\x22\x4d\x18")  # the beginning of a compressed buffer
+    content[place : place + 4] = b"\0\0\0\0"
+    result.part.write_bytes(content)
+    with pytest.raises(SchemaError, match=r"is not a complete part: A batch of .* is damaged"):
+        texts(results)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ...arrow_messages import read_batch, read_messages
 from ...errors import RunError
 from ...schema import GRAPHS_SCHEMA, RUNS_SCHEMA, sample_from_row
 from ..records.records import rows_to_table
@@ -75,12 +76,15 @@ def unpack_results(data: Any, expected: Mapping[str, str]) -> list[Result]:
     try:
         if not isinstance(data, bytes):
             raise TypeError(f"Expected bytes, got a `{type(data).__name__}`")
-        with pa.ipc.open_stream(data) as reader:
-            table = reader.read_all()
+        schema, messages = read_messages(pa.py_buffer(data))
+        batches = [
+            read_batch(message, schema, "the results", most_bytes=len(data)) for message in messages
+        ]
+        table = pa.Table.from_batches(batches, schema)
         if table.schema.names != _RESULT_SCHEMA.names:
             raise TypeError("The columns differ from those of run records")
         rows = table.cast(_RESULT_SCHEMA.with_metadata(table.schema.metadata)).to_pylist()
-    except (pa.ArrowException, TypeError, ValueError, OSError) as error:
+    except (pa.ArrowException, TypeError, ValueError) as error:
         raise RunError(f"A worker did not answer with run records ({error}).") from error
     sample_ids = {row["run_id"]: row["sample_id"] for row in rows}
     if not rows or len(sample_ids) != len(rows) or not sample_ids.items() <= dict(expected).items():
