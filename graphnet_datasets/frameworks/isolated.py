@@ -139,6 +139,15 @@ class _Worker:
         answer = self._read()
         if "error" in answer:
             raise IsolatedCallError(f"The graph failed in its process: {answer['error']}")
+        try:
+            return self._read_outputs(answer)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            self.close()
+            raise IsolatedCallError(
+                "The worker process described outputs of another form than its own."
+            ) from error
+
+    def _read_outputs(self, answer: Mapping[str, Any]) -> Any:
         tensors = [
             as_value(self._to_tensor, array, dtype, kind)
             for (dtype, array), kind in zip(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +73,27 @@ def test_a_process_that_dies_costs_one_call() -> None:
         isolated(**inputs)
     isolated(**inputs)
     isolated.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"values": [], "kinds": ["tensor"], "structure": None},
+        {"values": [{"dtype": [], "shape": [], "offset": 0}], "kinds": ["int"], "structure": 0},
+        {
+            "values": [{"dtype": "float32", "shape": [2], "offset": 0}],
+            "kinds": ["int"],
+            "structure": 0,
+        },
+    ],
+)
+def test_an_answer_that_contradicts_itself_raises_our_error(answer: dict[str, Any]) -> None:
+    inputs = make_inputs(LINEAR)
+    with materialize(LINEAR, isolated=True) as isolated:
+        isolated(**inputs)
+        os.write(isolated._worker._pipes[1], json.dumps(answer).encode() + b"\n")
+        with pytest.raises(IsolatedCallError):
+            isolated(**inputs)
 
 
 def test_an_unknown_operator_is_named() -> None:
