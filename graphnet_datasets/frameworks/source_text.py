@@ -6,6 +6,7 @@ The text is untrusted. It is parsed and never executed.
 from __future__ import annotations
 
 import ast
+import re
 
 from ..errors import SourceError
 
@@ -16,6 +17,10 @@ MAX_SOURCE_TOKENS = 400_000
 """Limit of line ends and punctuation marks, for each of which `ast` needs up to a kilobyte. The
 largest of 142 upstream sources has 48,000."""
 
+MAX_F_STRING_STEPS = 10**9
+"""Limit of the number of braces times the number of characters of a text with an f-string."""
+
+_F_STRING = re.compile(r"(?<!\w)(?:f|fr|rf)['\"]", re.IGNORECASE)
 _SIGNS = ",;()[]{}=.+-*/%<>&|^~@:\"'\\#!"
 
 
@@ -41,6 +46,9 @@ def parse_text(text: str, file: str) -> ast.Module:
             f"`{file}` has {num_tokens} line ends and punctuation marks; at most "
             f"{MAX_SOURCE_TOKENS} are accepted."
         )
+    # Python parses each expression in an f-string in time proportional to the string.
+    if text.count("{") * len(text) > MAX_F_STRING_STEPS and _F_STRING.search(text):
+        raise source_error(file, 1, "the text contains f-strings and too many braces")
     try:
         return ast.parse(text)
     except SyntaxError as error:

@@ -416,6 +416,13 @@ def test_dense_text_is_refused_before_it_is_parsed() -> None:
     )
 
 
+def test_long_f_strings_are_refused_before_they_are_parsed() -> None:
+    """Python parses them in quadratic time."""
+    for text in ("f'" + "{1}" * 100_000 + "'", "print(rF'" + "{1}" * 100_000 + "')"):
+        with pytest.raises(SourceError, match="line 1: the text contains f-strings and too many"):
+            parse_source(text, {}, sample_id="a/b")
+
+
 def test_null_bytes_are_refused() -> None:
     with pytest.raises(SourceError, match=r"`model\.py`, line 1: "):
         parse_source("import torch\x00\n", {}, sample_id="a/b")
