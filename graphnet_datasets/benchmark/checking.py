@@ -198,7 +198,7 @@ def reference_of_candidate(candidate: str | os.PathLike[str] | Callable[..., Any
         return text
     if ":" in text and not Path(text).expanduser().exists():
         return text + CALL_MARK
-    path = Path(text).expanduser().resolve()
+    path = Path(os.path.realpath(Path(text).expanduser()))
     if path.suffix in SUFFIXES and path.suffix != ".py":
         return reference_of_text(*read_solution(path))
     return reference_of_file(path)

@@ -28,6 +28,7 @@ from ..errors import (
     raises_only,
 )
 from ..frameworks import print_source
+from ..paths import check_links
 from ..sample import Sample, hash_source
 from ..schema import SCHEMA_VERSION, sample_from_row
 from ..schema.tables import PROBLEMS, SOLUTIONS, SUBGRAPHS, config_named
@@ -495,7 +496,7 @@ def _prepared(verdict: Verdict, source: Solution, framework: str) -> Verdict:
             text = reference = str(source)
             find_entry(text, framework)
         elif isinstance(source, os.PathLike):
-            path = Path(source).expanduser().resolve()
+            path = Path(os.path.realpath(Path(source).expanduser()))
             text, language = read_solution(path)
             reference = reference_of_candidate(path)
         elif isinstance(source, str):
@@ -516,10 +517,14 @@ def write_solution(row: Mapping[str, Any], directory: str | os.PathLike[str]) ->
 
     Each solution has its own file, so that several processes may write at the same time. An earlier
     row of the same solution is replaced.
+
+    Raises:
+        UnsafePathError: a link leads out of the directory.
     """
-    folder = Path(directory) / SOLUTIONS.name
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"train-{row['solution_id']}.parquet"
+    name = f"{SOLUTIONS.name}/train-{row['solution_id']}.parquet"
+    check_links(Path(directory), name)
+    path = Path(directory, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_arrow(to_arrow([row], SOLUTIONS), path, SOLUTIONS)
     write_readme(Path(directory))
     return path

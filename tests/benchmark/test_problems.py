@@ -6,6 +6,7 @@ import concurrent.futures
 import dataclasses
 import math
 import multiprocessing
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from graphnet_datasets.benchmark.problems import (
     write_solution,
 )
 from graphnet_datasets.benchmark.solution_files import language_of
-from graphnet_datasets.errors import DatasetNotFoundError, RunError
+from graphnet_datasets.errors import DatasetNotFoundError, RunError, UnsafePathError
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.tables import SOLUTIONS
@@ -203,6 +204,32 @@ def test_a_compiler_is_a_baseline(problem: Problem, tmp_path: Path) -> None:
     assert read_table(write_solution(row, tmp_path)).num_rows == 1
     unknown = judge(problem, "torchscrip", language="compiler", settings=settings)
     assert "There is no compiler `torchscrip`" in unknown.error and not unknown.is_accepted
+
+
+def test_a_row_is_not_written_through_a_link(
+    verdicts: Mapping[str, Verdict], tmp_path: Path
+) -> None:
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "dataset" / "solutions").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UnsafePathError, match="is a symbolic link"):
+        write_solution(verdicts["right.py"].to_row(), tmp_path / "dataset")
+    assert not any((tmp_path / "elsewhere").iterdir())
+
+
+def test_files_and_texts_that_are_no_programs_get_a_verdict(
+    problem: Problem, tmp_path: Path
+) -> None:
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "large.cpp").touch()
+    os.truncate(tmp_path / "large.cpp", 2**36)
+    (tmp_path / "device.tc").symlink_to("/dev/zero")
+    deep = "def f(x): pass\n@f" + ".a" * 2000 + "\ndef g(x): pass"
+    sources = [*sorted(tmp_path.iterdir()), "\0", "x" * 2**21, "\ud800", deep]
+    settings = quick(has_oracle=False, has_profile=False)
+    for verdict in judge_all(problem, [(source, "") for source in sources], "cpu", settings):
+        assert verdict.error and not verdict.is_accepted and verdict.lines()
 
 
 def test_the_prompt_has_reference_workloads_and_rules(problem: Problem) -> None:
