@@ -48,7 +48,8 @@ FAULTS: Mapping[str, tuple[float, str, frozenset[str]]] = {
     # Whichever of the limits on processes, memory and time is reached first: on a busy machine the
     # two hundred and fifty forks that are allowed take longer than a hang may.
     "forks_without_end": (2, "run_failed", frozenset({"crash", "out_of_memory", "timeout"})),
-    "kills_the_server": (1, "compile_failed", frozenset({"crash"})),
+    # Landlock refuses the signal from Linux 6.12 on.
+    "kills_the_server": (1, "compile_failed", frozenset({"crash", "exception"})),
 }
 """Weight, and the status and the reasons that the record of the failure has to have."""
 
