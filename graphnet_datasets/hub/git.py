@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..decoding import read_text
 from ..errors import PushError, UnsafePathError
+from ..isolation.confinement import without_secrets
 from ..terminal import printable_line
 
 _WITHOUT_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
@@ -24,6 +25,9 @@ _ELSEWHERE = frozenset(
     }
 )  # fmt: skip
 """Variables that make Git use another repository. Git sets them in its hooks."""
+
+_OF_COMMITS = ("GIT_", "SSH_AUTH_SOCK", "XAUTHORITY")
+"""Beginnings of names that look like secrets, but name authors or let agents sign commits."""
 
 _HARMLESS = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode"
@@ -94,8 +98,13 @@ class Clone:
         Raises:
             PushError: the command failed; the message is Git's.
         """
+        harmless = without_secrets(os.environ)
         environment = {
-            **{name: value for name, value in os.environ.items() if name not in _ELSEWHERE},
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if name not in _ELSEWHERE and (name in harmless or name.startswith(_OF_COMMITS))
+            },
             "GIT_TERMINAL_PROMPT": "0",
             # A partial clone would fetch missing objects from the address in its configuration.
             "GIT_ALLOW_PROTOCOL": "none",

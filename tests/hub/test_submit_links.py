@@ -13,6 +13,7 @@ import pytest
 from graphnet_datasets import paths
 from graphnet_datasets.errors import PushError, UnsafePathError
 from graphnet_datasets.hub import submit_samples
+from graphnet_datasets.hub.git import Clone
 from tests.clones import git, make_clone
 from tests.tables import chain
 
@@ -186,6 +187,15 @@ def test_variables_of_git_do_not_redirect_a_submission(
     assert git(clone, "rev-parse", "HEAD") == done.commit
     assert git(other, "rev-parse", "HEAD") == head
     assert (other / ".git" / "index").read_bytes() == index
+
+
+def test_git_receives_no_tokens(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Me")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/agent")
+    variables = Clone(clone).git("-c", "alias.variables=!env", "variables").splitlines()
+    assert not any("hf_secret" in line for line in variables)
+    assert {"GIT_AUTHOR_NAME=Me", "SSH_AUTH_SOCK=/agent"} <= {*variables}
 
 
 @pytest.mark.parametrize("branch", ["-x", "--detach", "a..b", "@{-1}", "HEAD", "a b", "\n"])
