@@ -23,6 +23,7 @@ from ..sample.vocabulary import ITEM_SIZE_BYTES
 from ..schema.sample_files import write_sample
 from .contract import FRAMEWORK_VARIABLE, module
 from .input_limits import memory_limit
+from .outputs import OutputTypeError
 from .runtime import make_runtime
 
 WORKER = "graphnet_datasets.frameworks.isolated_worker"
@@ -128,7 +129,13 @@ class _Worker:
         """Send the arguments and return the outputs."""
         names = [None] * len(arguments) + [*named]
         values = [*arguments, *named.values()]
-        described = self._runtime.write_outputs(values, self._directory / ARGUMENTS)
+        try:
+            described = self._runtime.write_outputs(values, self._directory / ARGUMENTS)
+        except OutputTypeError as error:
+            raise IsolatedCallError(
+                "An argument of the isolated module is not a dense tensor on the CPU or a number. "
+                "Pass one tensor or number for each input."
+            ) from error
         if len(described) != len(values):
             raise IsolatedCallError(
                 "An argument of the isolated module is a collection or None. Pass one tensor or "

@@ -83,7 +83,13 @@ def _cached(name: str, device: Any = None) -> Framework:
 
 def _numpy() -> Framework:
     def describe(array: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-        array = np.asarray(array)
+        try:
+            array = np.asarray(array)
+        except (TypeError, ValueError, MemoryError) as error:
+            raise KernelInputError(
+                f"An input of the type `{type(array).__name__}` is not an array: {error}. Pass a "
+                "NumPy array."
+            ) from error
         steps = tuple(stride // array.itemsize for stride in array.strides)
         return array.dtype.name, array.shape, steps
 
@@ -140,6 +146,11 @@ def _torch(name: str = "torch", device: Any = None) -> Framework:
             raise KernelInputError(
                 f"A tensor is on `{tensor.device}`; the kernel takes tensors on "
                 f"`{expected_device}`. Move it there."
+            )
+        if tensor.layout != torch.strided:
+            raise KernelInputError(
+                f"A tensor has the layout `{tensor.layout}`; the kernel takes dense tensors. Call "
+                "`.to_dense()` on it."
             )
         return names[tensor.dtype], tuple(tensor.shape), tensor.stride()
 

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -60,6 +60,20 @@ def test_a_call_that_fails_raises_our_error_and_the_next_one_runs() -> None:
         with pytest.raises(IsolatedCallError, match="The graph failed in its process"):
             isolated(**wrong)
         isolated(**inputs)
+
+
+class NotATensor:
+    """An object that lies about its shape and its memory."""
+
+    shape = (2**20, 2**20)
+    __array_interface__: ClassVar = {"shape": shape, "typestr": "<f4", "data": (4096, False)}
+
+
+def test_arguments_that_are_no_tensors_raise_our_error() -> None:
+    with materialize(LINEAR, isolated=True) as isolated:
+        for argument in (NotATensor(), "text", None):
+            with pytest.raises(IsolatedCallError, match="An argument of the isolated module is"):
+                isolated(**{**make_inputs(LINEAR), "input_0": argument})
 
 
 def test_a_process_that_dies_costs_one_call() -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from graphnet_datasets.errors import TensorComprehensionError
+from graphnet_datasets.errors import KernelInputError, TensorComprehensionError
 from graphnet_datasets.tensor_comprehensions import define
 from graphnet_datasets.tensor_comprehensions.graphs.block import Block
 
@@ -100,3 +100,29 @@ def test_names_of_a_graph_are_made_harmless() -> None:
     parameters = ", ".join(f"float(2) {each}" for each in names)
     total = " + ".join(f"{each}(i)" for each in names)
     assert define(f"def f({parameters}) -> (O) {{ O(i) = {total} }}").names == ("f",)
+
+
+class NoArray:
+    """An object whose array has another size than its memory."""
+
+    __array_struct__ = 5
+
+
+class TooLarge:
+    """An object that declares more elements than memory exists."""
+
+    def __array__(self, *_: object, **__: object) -> object:
+        raise MemoryError
+
+
+@pytest.mark.parametrize("argument", [NoArray(), TooLarge()])
+def test_objects_that_are_no_arrays_raise_our_error(argument: object) -> None:
+    layer = define("def copy(float(N) A) -> (B) { B(i) = A(i) }")
+    with pytest.raises(KernelInputError, match="is not an array"):
+        layer.copy(argument)
+
+
+def test_sparse_tensors_raise_our_error() -> None:
+    layer = define("def copy(float(N) A) -> (B) { B(i) = A(i) }")
+    with pytest.raises(KernelInputError, match="dense tensors"):
+        layer.copy(torch.zeros(4).to_sparse())
