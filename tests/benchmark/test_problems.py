@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import math
 import multiprocessing
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from graphnet_datasets.benchmark.problems import (
 )
 from graphnet_datasets.benchmark.solution_files import language_of
 from graphnet_datasets.errors import DatasetNotFoundError, RunError, UnsafePathError
+from graphnet_datasets.isolation import keep_servers
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.tables import SOLUTIONS
@@ -93,6 +96,19 @@ EXPECTED: Mapping[str, tuple[tuple[str, str], str]] = {
     "writes_file.py": (RIGHT, ""),
     "opens_socket.py": (FAILED, ""),
     "allocates.py": (FAILED, ""),
+    "closes_files.py": (FAILED, ""),
+    "writes_to_pipes.py": (FAILED, ""),
+    "forged_messages.py": (FAILED, ""),
+    "deep_folder.py": (RIGHT, ""),
+    "locked_folder.py": (RIGHT, ""),
+    "links_outputs.py": (FAILED, ""),
+    "large_outputs.py": (WRONG, ""),
+    "kills_others.py": (DISTURBED, ""),
+    "reads_others.py": (DISTURBED, ""),
+    "fork_bomb.py": (FAILED, ""),
+    "daemon.py": (DISTURBED, ""),
+    "lying_output.py": (WRONG, ""),
+    "truncated_output.py": (FAILED, ""),
 }
 """Outcome on both workloads, and the name of the cheat, for each file of `tests/solutions`."""
 
@@ -112,7 +128,13 @@ def problem(dataset: Path) -> Problem:
 
 
 @pytest.fixture(scope="module")
-def verdicts(problem: Problem) -> Mapping[str, Verdict]:
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of temporary files of `verdicts`."""
+    return tmp_path_factory.mktemp("temporary")
+
+
+@pytest.fixture(scope="module")
+def verdicts(problem: Problem, temporary: Path) -> Mapping[str, Verdict]:
     settings = quick(
         has_oracle=False,
         has_profile=False,
@@ -121,7 +143,9 @@ def verdicts(problem: Problem) -> Mapping[str, Verdict]:
     )
     names = sorted(EXPECTED)
     sources = [FOLDER / name if "." in name else NOT_PYTHON for name in names]
-    judged = judge_all(problem, [(source, "") for source in sources], "cpu", settings)
+    with pytest.MonkeyPatch.context() as patch, keep_servers(most=0):
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        judged = judge_all(problem, [(source, "") for source in sources], "cpu", settings)
     return dict(zip(names, judged, strict=True))
 
 
@@ -174,8 +198,13 @@ def test_feedback_names_the_first_wrong_element(verdicts: Mapping[str, Verdict])
     assert feedback["speedup"] is None and not feedback["is_accepted"]
 
 
-def test_nothing_outside_is_left(verdicts: Mapping[str, Verdict]) -> None:
-    assert verdicts and not (Path.home() / "graphnet-solution-was-here").exists()
+@pytest.mark.usefixtures("verdicts")
+def test_nothing_outside_is_left(temporary: Path) -> None:
+    assert not (Path.home() / "graphnet-solution-was-here").exists()
+    assert list(temporary.iterdir()) == []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended
+            assert str(temporary).encode() not in path.read_bytes()
 
 
 def test_a_row_is_written_and_run_only_if_it_is_trusted(
