@@ -18,7 +18,7 @@ MAX_SOURCE_TOKENS = 400_000
 largest of 142 upstream sources has 48,000."""
 
 MAX_F_STRING_STEPS = 10**9
-"""Limit of the number of braces times the number of characters of a text with an f-string."""
+"""Limit of the number of braces times the number of characters, for sources with an f-string."""
 
 _F_STRING = re.compile(r"(?<!\w)(?:f|fr|rf)['\"]", re.IGNORECASE)
 _SIGNS = ",;()[]{}=.+-*/%<>&|^~@:\"'\\#!"
