@@ -84,14 +84,14 @@ def hide(
 def resized_workloads(problem: Problem, seed: str) -> Iterator[dict[str, Any]]:
     """Yield rows of the first workloads of a problem at new sizes."""
     name = problem_name(problem.operators, problem.form)
-    known = {_sizes(Sample.from_row(workload.row)) for workload in problem.workloads}
+    sizes_so_far = {_sizes(Sample.from_row(workload.row)) for workload in problem.workloads}
     for place in range(_ATTEMPTS * MIN_WORKLOADS):
         workload = problem.workloads[place % len(problem.workloads)]
         sample = _resize(workload, random.Random(f"{seed} {name} {place}"))  # noqa: S311 - reproducible
-        if sample is None or _sizes(sample) in known:
+        if sample is None or _sizes(sample) in sizes_so_far:
             continue
-        known.add(_sizes(sample))
-        number = len(known) - len(problem.workloads)
+        sizes_so_far.add(_sizes(sample))
+        number = len(sizes_so_far) - len(problem.workloads)
         renamed = dataclasses.replace(sample, id=f"hidden/{name}/{number}")
         yield {
             **workload.row,

@@ -475,12 +475,14 @@ def _complete(
         describe_check(records[verdict.reference, item["part_id"]], item["tolerance_t"])
         for item in problem.workloads
     ]
-    kept = [result for result in results if not (problem.are_graphs and _lacks_pattern(result))]
+    applicable = [
+        result for result in results if not (problem.are_graphs and _lacks_pattern(result))
+    ]
     return dataclasses.replace(
         verdict,
-        results=tuple(kept),
-        bounds_ms=tuple(bounds_ms[result.sample_id] for result in kept),
-        num_absent=len(results) - len(kept),
+        results=tuple(applicable),
+        bounds_ms=tuple(bounds_ms[result.sample_id] for result in applicable),
+        num_absent=len(results) - len(applicable),
     )
 
 

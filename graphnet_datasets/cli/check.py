@@ -217,8 +217,8 @@ def _judge(problem: Problem, candidate: str, device: str, measurement: CheckOpti
 
     settings = measurement.settings()
     path = Path(candidate).expanduser()
-    known = {(entry.framework, entry.name) for entry in list_entries()}
-    if (problem.row["framework"], candidate) in known:
+    compilers = {(entry.framework, entry.name) for entry in list_entries()}
+    if (problem.row["framework"], candidate) in compilers:
         return judge(problem, candidate, language=COMPILER, device=device, settings=settings)
     if ":" not in candidate or path.suffix in SUFFIXES:
         return judge(problem, path, device=device, settings=settings)

@@ -20,7 +20,7 @@ def import_trees(
     directories: Annotated[
         list[Path],
         typer.Argument(
-            help="GraphNet sample directories, trees of them, or a text file of operator calls."
+            help="GraphNet sample directories, trees of them, or a .txt file of operator calls."
         ),
     ],
     out: Annotated[

@@ -79,7 +79,7 @@ def read_operator_calls(
                 samples.setdefault(sample.id, sample)
     if not samples and not reasons:
         raise SampleError(
-            f"`{path}` has no recorded calls. Pass a text file with lines such as `Operator: "
+            f"`{path}` has no recorded calls. Pass a file with lines like `Operator: "
             "aten.relu.default` and `cnt: 3, ((T([2, 3], f16),), {})`."
         )
     return list(samples.values()), reasons
