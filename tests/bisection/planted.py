@@ -90,9 +90,9 @@ def _broadcast_add(node: torch.fx.Node, args: tuple[Any, ...], given: Any) -> An
 
 
 def _half_norm(node: torch.fx.Node, args: tuple[Any, ...], given: Any) -> Any:
-    """Lose the mean, of float16 alone."""
+    """Change the sign, of float16 alone."""
     if _is(node, "layer_norm") and given.dtype is torch.float16:
-        return given + 0.25
+        return -given
     return given
 
 
