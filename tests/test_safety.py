@@ -145,6 +145,7 @@ ATTRIBUTES_BY_NAME = {
     "builder/libraries/transformers.py": "classes of the catalog, a file of this repository",
     "builder/walks/transformers.py": "classes that transformers' own mappings name",
     "graphnet_datasets/frameworks/torch/peaks.py": "a fixed list of dtypes",
+    "graphnet_datasets/compilers/passes.py": "functions that a graph calls, in a confined process",
     "graphnet_datasets/compilers/function_source.py": "names that the caller's own function uses",
     "graphnet_datasets/lazy_names.py": "names of a table in the package that asks",
     "graphnet_datasets/frameworks/torch/runtime.py": "a fixed table of dtypes",

@@ -306,6 +306,7 @@ class ForkServer:
             "tree_bytes": limits.tree_bytes,
             "is_memory_enforced": limits.is_memory_enforced,
             "max_processes": limits.max_processes,
+            "priority": os.getpriority(os.PRIO_PROCESS, 0),
             "file_bytes": limits.file_bytes,
             "confinement": self._confinement(reads, writes, executes),
         }

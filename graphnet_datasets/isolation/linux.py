@@ -21,7 +21,7 @@ _PR_CAPBSET_DROP = 24
 _CAP_SYS_RESOURCE = 24
 _CAPABILITY_VERSION_3 = 0x20080522
 _PROC = Path("/proc")
-_CONTROL_GROUP = Path("/sys/fs/cgroup")
+CONTROL_GROUP = Path("/sys/fs/cgroup")
 
 
 def _prctl(option: int, value: int) -> None:
@@ -148,8 +148,8 @@ def available_memory_bytes() -> int:
             if line.startswith(b"MemAvailable:"):
                 available = int(line.split()[1]) * 1024
     with contextlib.suppress(OSError, ValueError):  # the file contains "max" if there is no limit
-        limit = int((_CONTROL_GROUP / "memory.max").read_bytes())
-        used = int((_CONTROL_GROUP / "memory.current").read_bytes())
+        limit = int((CONTROL_GROUP / "memory.max").read_bytes())
+        used = int((CONTROL_GROUP / "memory.current").read_bytes())
         available = min(available, max(limit - used, 0))
     return max(available, 1)
 

@@ -46,8 +46,8 @@ RIGHT = ("right", "right")
 WRONG = ("wrong", "wrong")
 FAILED = ("failed", "failed")
 NOT_PYTHON = "def candidate(x, weight)\n    return x\n"
-DISTURBED = ("right or undecidable", "right or undecidable")
-"""Outcomes of a solution that disturbs its own measurement."""
+DISTURBED = ("right or undecidable or failed", "right or undecidable or failed")
+"""Outcomes of a solution that disturbs its own measurement, and may exceed the time limit."""
 COMPREHENSION = """
 def candidate(float(B, M) X, float(N, M) W) -> (O) {
     O(b, n) +=! X(b, m) * W(n, m)
