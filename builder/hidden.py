@@ -84,6 +84,7 @@ def hide(
 def resized_workloads(problem: Problem, seed: str) -> Iterator[dict[str, Any]]:
     """Yield rows of the first workloads of a problem at new sizes."""
     name = problem_name(problem.operators, problem.form)
+    num_rows = 0
     sizes_so_far = {_sizes(Sample.from_row(workload.row)) for workload in problem.workloads}
     for place in range(_ATTEMPTS * MIN_WORKLOADS):
         workload = problem.workloads[place % len(problem.workloads)]
@@ -91,8 +92,8 @@ def resized_workloads(problem: Problem, seed: str) -> Iterator[dict[str, Any]]:
         if sample is None or _sizes(sample) in sizes_so_far:
             continue
         sizes_so_far.add(_sizes(sample))
-        number = len(sizes_so_far) - len(problem.workloads)
-        renamed = dataclasses.replace(sample, id=f"hidden/{name}/{number}")
+        num_rows += 1
+        renamed = dataclasses.replace(sample, id=f"hidden/{name}/{num_rows}")
         yield {
             **workload.row,
             **sample_to_row(renamed),
@@ -100,7 +101,7 @@ def resized_workloads(problem: Problem, seed: str) -> Iterator[dict[str, Any]]:
             "subgraph_hash": subgraph_hash(renamed),
             "splits": ["test"],
         }
-        if number == MIN_WORKLOADS:
+        if num_rows == MIN_WORKLOADS:
             return
 
 

@@ -335,7 +335,7 @@ def on_graphs(
         (row["num_ops"], row["id"])
         for row in histograms
         if row["framework"] == problem.parts[0]["framework"]
-        and any(names <= _operator_names(row["op_histogram"]) for names in needed)
+        and any(operators <= _operator_names(row["op_histogram"]) for operators in needed)
     ]
     if not names:
         raise DatasetNotFoundError(

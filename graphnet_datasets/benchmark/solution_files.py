@@ -10,7 +10,6 @@ from ..compilers.function_source import store_source
 from ..compilers.passes import PASS_NAMES
 from ..compilers.replacement import (
     CALL_MARK,
-    FX_PASS,
     check_source,
     find_candidate_name,
     read_source,
@@ -100,5 +99,4 @@ def reference_of_file(path: Path) -> str:
         CandidateError: The file cannot be read or does not define exactly one candidate.
     """
     name = find_candidate_name(path)
-    is_compiler = name == FX_PASS or name in PASS_NAMES
-    return f"{path}:{name}" if is_compiler else f"{path}:{name}{CALL_MARK}"
+    return f"{path}:{name}" if name in PASS_NAMES else f"{path}:{name}{CALL_MARK}"

@@ -52,7 +52,7 @@ def import_trees(
 
     The same command continues after an interruption. Exits with 0 if every directory was read, with
     3 if some could not be read (the report lists the reasons), and with 1 if nothing was written. A
-    text file has the form of BackendBench: each recorded call of an operator becomes a sample.
+    text file contains operator calls in the form of BackendBench, each of which becomes a sample.
     """
     if len(directories) == 1 and directories[0].suffix == ".txt":
         _import_calls(directories[0], out)

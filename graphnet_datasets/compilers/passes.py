@@ -1,6 +1,6 @@
 """Passes as candidates: patterns with replacements, and passes of TorchInductor and TVM.
 
-A file of a pass defines one of these:
+The file of a pass defines one of these:
 
 - `pattern` and `replacement`, two functions with the same parameters. Each occurrence of the
   operators of `pattern` in a graph is replaced by a call of `replacement`. An optional function
@@ -26,9 +26,10 @@ from .base import Compiler
 if TYPE_CHECKING:
     import torch
 
-PATTERN, INDUCTOR_PASS, TVM_PASS = "pattern", "inductor_pass", "tvm_pass"
-PASS_NAMES = (PATTERN, INDUCTOR_PASS, TVM_PASS)
-"""Names in a file that make it a pass."""
+FX_PASS, PATTERN = "fx_pass", "pattern"
+INDUCTOR_PASS, TVM_PASS = "inductor_pass", "tvm_pass"
+PASS_NAMES = (FX_PASS, PATTERN, INDUCTOR_PASS, TVM_PASS)
+"""Names in a file that make it a pass. An FX pass is called like any compiler function."""
 REPLACED = "pass: "
 """The beginning of the warning that contains the number of replaced occurrences."""
 NO_OCCURRENCE = "The pattern does not occur in the graph."
@@ -38,13 +39,13 @@ _OPERATORS = {"add": 2, "sub": 2, "mul": 2, "matmul": 2, "neg": 1, "truediv": 2,
 
 
 def is_pass(reference: str) -> bool:
-    """Return whether a reference names a pass in a Python file.
+    """Return whether a reference names a pass in a Python file that `make_pass` can load.
 
     >>> is_pass("/tmp/mine.py:pattern"), is_pass("/tmp/mine.py:compile"), is_pass("a:pattern")
     (True, False, False)
     """
     path, _, name = reference.rpartition(":")
-    return path.endswith(".py") and name in PASS_NAMES
+    return path.endswith(".py") and name in PASS_NAMES and name != FX_PASS
 
 
 def make_pass(reference: str) -> type[Compiler]:
@@ -53,12 +54,9 @@ def make_pass(reference: str) -> type[Compiler]:
     The file is imported when a run starts to compile.
     """
     path, _, kind = reference.rpartition(":")
-    bases: Mapping[str, Callable[[], type[Compiler]]] = {
-        PATTERN: lambda: _PatternPass,
-        INDUCTOR_PASS: _inductor_base,
-        TVM_PASS: _tvm_base,
-    }
-    base: Any = bases[kind]()
+    base: Any = _PatternPass
+    if kind != PATTERN:
+        base = _inductor_base() if kind == INDUCTOR_PASS else _tvm_base()
 
     class Pass(base):
         """A pass of a file."""
@@ -76,7 +74,9 @@ class _PatternPass(Compiler):
     def use_caches(self, directory: Path) -> None:
         """Redirect caches, and import the file, which may compile when it is imported."""
         super().use_caches(directory)
-        self._functions = _names_of(self.reference)
+        from .registry import import_module_of
+
+        self._functions = vars(import_module_of(self.reference))
 
     def compile(
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
@@ -108,7 +108,7 @@ def _inductor_base() -> type[Compiler]:
 
         def use_caches(self, directory: Path) -> None:
             super().use_caches(directory)
-            function = _names_of(self.reference)[INDUCTOR_PASS]
+            function = _import_pass(self.reference)
             self._config = {**self._config, "post_grad_custom_post_pass": function}
 
     return InductorPass
@@ -124,7 +124,7 @@ def _tvm_base() -> type[Compiler]:
 
         def use_caches(self, directory: Path) -> None:
             super().use_caches(directory)
-            self._pass = _names_of(self.reference)[TVM_PASS]
+            self._pass = _import_pass(self.reference)
 
         def lower(self, tvm: Any, graph: Any, target: Any) -> Any:
             changed = self._pass(graph)
@@ -133,10 +133,10 @@ def _tvm_base() -> type[Compiler]:
     return TvmPass
 
 
-def _names_of(reference: str) -> Mapping[str, Any]:
-    from .registry import import_module_of
+def _import_pass(reference: str) -> Callable[..., Any]:
+    from .registry import import_reference
 
-    return vars(import_module_of(reference))
+    return import_reference(reference, kind="pass", error_type=CandidateError)
 
 
 def replace_occurrences(
@@ -255,19 +255,22 @@ def normalise(graph: torch.fx.Graph) -> None:
             node.op, node.target = "call_function", getattr(operator, python)
             continue
         if node.op == "call_function" and functional is node.target:
-            _bind(node, node.target)
+            _bind(node)
+            # The methods lack the argument `inplace`, which is False.
             if name in ("relu", "sigmoid", "tanh") and not any(node.args[1:]):
                 node.args = node.args[:1]
                 is_torch = True
         has_self = bool(node.args) and isinstance(node.args[0], torch.fx.Node)
+        # The arguments of `torch.where` and of the method have different orders.
         if is_torch and has_self and name != "where" and hasattr(torch.Tensor, name):
             node.op, node.target = "call_method", name
         if node.kwargs and (is_torch or functional is node.target):
             _bind_by_schema(node, name)
 
 
-def _bind(node: torch.fx.Node, function: Callable[..., Any]) -> None:
-    """Make the arguments of a call positional and complete, by a Python function's signature."""
+def _bind(node: torch.fx.Node) -> None:
+    """Make the arguments of a call positional and complete, by its Python function's signature."""
+    function: Any = node.target
     try:
         bound = inspect.signature(function).bind(*node.args, **node.kwargs)
     except (TypeError, ValueError):

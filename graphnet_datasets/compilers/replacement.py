@@ -25,9 +25,7 @@ from .passes import PASS_NAMES
 
 CALL_MARK = "()"
 """The end of references to candidates that are called with the inputs of the graph."""
-FX_PASS = "fx_pass"  # noqa: S105 - not a password
-"""Name of a function `(module, example_inputs)` that rewrites the graph and does not replace it."""
-USUAL_NAMES = ("candidate", "Candidate", "ModelNew", FX_PASS, *PASS_NAMES)
+USUAL_NAMES = ("candidate", "Candidate", "ModelNew", *PASS_NAMES)
 """Names that are chosen if a file defines several functions and classes."""
 MAX_SOURCE_LENGTH = 2**20
 """Maximum number of characters of a candidate's text."""

@@ -103,9 +103,8 @@ def write_exported(
         kind, name = definition["op_type"], definition["name"]
         items = [item for item in exported.workloads if item["definition"] == name]
         if form == "sol-execbench":
-            path, lines_path = (
-                directory / name / file for file in ("definition.json", "workload.jsonl")
-            )
+            path = directory / name / "definition.json"
+            lines_path = path.with_name("workload.jsonl")
             items = [_with_tolerance(item["workload"], definition, exported) for item in items]
             definition = {key: value for key, value in definition.items() if key != "tags"}
         else:

@@ -78,16 +78,17 @@ def apply_limits(*, memory_bytes: int | None, file_bytes: int) -> None:
     expected results here, and dumping a process with a framework takes seconds. If memory runs out,
     the kernel kills this process first.
     """
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_FSIZE, file_bytes)
+    lower_limit(resource.RLIMIT_CORE, 0)
+    lower_limit(resource.RLIMIT_FSIZE, file_bytes)
     if memory_bytes is not None:
-        _lower(resource.RLIMIT_DATA, data_bytes() + memory_bytes)
+        lower_limit(resource.RLIMIT_DATA, data_bytes() + memory_bytes)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     give_up_raising_limits()
 
 
-def _lower(which: int, value: int) -> None:
+def lower_limit(which: int, value: int) -> None:
+    """Set a limit of this process, and of all processes that it starts, unless it is lower."""
     _, hard = resource.getrlimit(which)
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)

@@ -47,7 +47,7 @@ from .linux import (
 from .orphans import kill_trees, mark
 from .reporting import Reporter, describe_error
 from .stamps import StampSender
-from .task_limit import enter, kill_group, max_tasks, num_processes, task_group
+from .task_limit import TaskLimit
 
 Job = Callable[[dict[str, Any], Reporter, Path], None]
 """A job: a function of the payload, the reporter and an empty directory of its own."""
@@ -178,12 +178,13 @@ def _leave() -> NoReturn:
 def _run(
     request: dict[str, Any], fds: list[int], control: socket.socket, parent_fd: int, job: Job
 ) -> dict[str, Any]:
-    with task_group(max_tasks(request["max_processes"])) as group:
-        return _run_in(group, request, fds, control, parent_fd, job)
+    """Run a job until it and all its processes have ended, and return how it ended."""
+    with TaskLimit(request["max_processes"]) as tasks:
+        return _run_limited(tasks, request, fds, control, parent_fd, job)
 
 
-def _run_in(
-    group: Path | None,
+def _run_limited(
+    tasks: TaskLimit,
     request: dict[str, Any],
     fds: list[int],
     control: socket.socket,
@@ -194,7 +195,7 @@ def _run_in(
     worker = os.fork()
     if worker == 0:
         control.close()
-        _become_job(request, fds, server, job, group)
+        _become_job(request, fds, server, job, tasks)
     for fd in fds:
         os.close(fd)
     _send(control, {"started": worker})
@@ -215,7 +216,7 @@ def _run_in(
                 continue
             if is_still:
                 continue
-            if group is not None and num_processes(group) > request["max_processes"]:
+            if len(tasks.processes()) > request["max_processes"]:
                 cause = "processes"
                 continue
             tree = descendants(server)
@@ -233,8 +234,8 @@ def _run_in(
     finally:
         os.close(worker_fd)
     # Dead processes use no memory, such as the job itself and children it did not wait for.
-    if cause and group is not None:
-        kill_group(group)
+    if cause:
+        tasks.kill()
     leftovers = sum(memory_bytes(pid) > 0 for pid in descendants(server))
     status = kill_descendants().get(worker)
     return {
@@ -259,7 +260,7 @@ def _exceeds(pids: Sequence[int], limit_bytes: int, deadline_s: float) -> bool:
 
 
 def _become_job(
-    request: dict[str, Any], fds: list[int], server: int, job: Job, group: Path | None
+    request: dict[str, Any], fds: list[int], server: int, job: Job, tasks: TaskLimit
 ) -> NoReturn:
     """Turn this new fork of the server into the job, run it and exit."""
     code = 1
@@ -282,7 +283,7 @@ def _become_job(
         key = request.pop("key")
         reporter = Reporter(result_fd, key, StampSender(stamp_fd, key))
         try:
-            enter(group, max_tasks(request["max_processes"]))
+            tasks.enter()
             apply_limits(
                 memory_bytes=request["memory_bytes"] if request["is_memory_enforced"] else None,
                 file_bytes=request["file_bytes"],

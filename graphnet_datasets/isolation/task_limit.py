@@ -8,52 +8,79 @@ controller, since the kernel ignores root's `RLIMIT_NPROC`; other users need onl
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import resource
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
+from .limits import lower_limit
 from .linux import CONTROL_GROUP
 
 _PROC = Path("/proc")
 _PREFIX = "graphnet-job-"
 
 
-def max_tasks(max_processes: int) -> int:
-    """Return the largest number of processes and threads of a job with this many processes.
+class TaskLimit:
+    """A limit on the processes and threads of a job, and the control group that enforces it.
 
-    >>> max_tasks(256) > 256
-    True
+    The group exists while this context manager is open. The processes that remain are then killed.
+    Without a group, for lack of rights, the methods other than `enter` do nothing.
     """
-    return max_processes + 64 * (os.cpu_count() or 1)
 
+    def __init__(self, max_processes: int) -> None:
+        self._max_tasks = max_processes + 64 * (os.cpu_count() or 1)
+        self._group: Path | None = None
 
-@contextlib.contextmanager
-def task_group(number: int) -> Iterator[Path | None]:
-    """Create a control group with at most `number` tasks, and remove it at the end.
+    def __enter__(self) -> Self:
+        parent = _pids_directory()
+        if parent is not None:
+            group = parent / f"{_PREFIX}{os.getpid()}"
+            try:
+                group.mkdir(exist_ok=True)
+                (group / "pids.max").write_text(str(self._max_tasks))
+                self._group = group
+            except OSError:
+                _remove(group)
+        return self
 
-    Yields its directory, or None if this process may not create one.
-    """
-    group = None
-    parent = _pids_directory()
-    if parent is not None:
-        group = parent / f"{_PREFIX}{os.getpid()}"
-        try:
-            group.mkdir(exist_ok=True)
-            (group / "pids.max").write_text(str(number))
-        except OSError:
+    def __exit__(self, *_: object) -> None:
+        if self._group is not None:
+            self.kill()
+            _remove(self._group)
+
+    def enter(self) -> None:
+        """Limit this process and all processes that it starts.
+
+        Without a group, `RLIMIT_NPROC` limits the tasks of a user other than root, including those
+        that run now.
+        """
+        if self._group is not None:
             with contextlib.suppress(OSError):
-                group.rmdir()
-            group = None
-    try:
-        yield group
-    finally:
-        if group is not None:
-            kill_group(group)
-            _remove(group)
+                (self._group / "cgroup.procs").write_text("0")
+        elif os.geteuid() != 0:
+            lower_limit(resource.RLIMIT_NPROC, _tasks_of_user() + self._max_tasks)
+
+    def processes(self) -> set[int]:
+        """Return the processes of the group, including ended ones that nobody has waited for."""
+        with contextlib.suppress(OSError):
+            if self._group is not None:
+                return set(map(int, (self._group / "cgroup.procs").read_text().split()))
+        return set()
+
+    def kill(self) -> None:
+        """Kill all processes of the group.
+
+        This takes one read for all processes. A walk through the tree takes several for each, and
+        minutes if a thousand processes compete for the processors.
+        """
+        killed: set[int] = set()
+        while alive := self.processes() - killed:
+            for pid in alive:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            killed |= alive
 
 
 def _remove(group: Path) -> None:
@@ -61,59 +88,16 @@ def _remove(group: Path) -> None:
     for _ in range(100):
         try:
             group.rmdir()
+        except FileNotFoundError:
+            return
         except OSError:
             time.sleep(0.01)
         else:
             return
 
 
-def num_processes(group: Path) -> int:
-    """Return the number of processes of a group."""
-    with contextlib.suppress(OSError):
-        return len((group / "cgroup.procs").read_text().split())
-    return 0
-
-
-def kill_group(group: Path) -> None:
-    """Kill all processes of a group.
-
-    This takes one read for all processes. A walk through the tree takes several for each, which
-    takes minutes if a thousand processes compete for the processors.
-    """
-    killed: set[str] = set()
-    with contextlib.suppress(OSError):
-        # Dead processes stay in the list until their parent has waited for them.
-        while alive := {*(group / "cgroup.procs").read_text().split()} - killed:
-            for pid in alive:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGKILL)
-            killed |= alive
-
-
-def enter(group: Path | None, number: int) -> None:
-    """Limit the tasks of this process and of all processes that it starts to `number`.
-
-    `group` is that of `task_group`. Without one, `RLIMIT_NPROC` limits the tasks of a user other
-    than root, including those that ran when the server started.
-    """
-    if group is not None:
-        with contextlib.suppress(OSError):
-            (group / "cgroup.procs").write_text("0")
-    elif os.geteuid() != 0:
-        _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
-        limit = tasks_of_user() + number
-        if hard != resource.RLIM_INFINITY:
-            limit = min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit))
-
-
-@functools.cache
-def tasks_of_user() -> int:
-    """Return the number of processes and threads of this user at the first call.
-
-    >>> tasks_of_user() > 0
-    True
-    """
+def _tasks_of_user() -> int:
+    """Return the number of processes and threads of this user."""
     number, user = 0, os.geteuid()
     for path in _PROC.iterdir():
         if path.name.isdigit():

@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from graphnet_datasets.isolation.task_limit import kill_group, num_processes, task_group
+from graphnet_datasets.isolation.task_limit import TaskLimit
+
+LIMIT = 64 * (os.cpu_count() or 1)
+"""The limit of `TaskLimit(0)`, which allows threads only."""
+FORKS = f"""
+import os, time
+number = 1
+try:
+    while number < {LIMIT} + 20:
+        if os.fork() == 0:
+            time.sleep(600)
+        number += 1
+except BlockingIOError:
+    pass
+print(number, flush=True)
+time.sleep(600)
+"""
 
 
 def test_a_group_holds_and_ends_its_processes() -> None:
-    with task_group(3) as group:
-        if group is None:
-            pytest.skip("this process may not create a control group")
-        enter = (
-            f"import os; open({str(group / 'cgroup.procs')!r}, 'w').write('0'); "
-            "children = []\n"
-            "try:\n"
-            "    for _ in range(5):\n"
-            "        pid = os.fork()\n"
-            "        if pid == 0: import time; time.sleep(600)\n"
-            "        children.append(pid)\n"
-            "except BlockingIOError:\n"
-            "    print(len(children), flush=True)\n"
-            "    import time; time.sleep(600)\n"
+    with TaskLimit(0) as tasks:
+        process = subprocess.Popen(
+            [sys.executable, "-c", FORKS],
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=tasks.enter,
+            start_new_session=True,
         )
-        process = subprocess.Popen([sys.executable, "-c", enter], stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None and process.stdout.readline() == "2\n"
-        assert num_processes(group) == 3
-        kill_group(group)
-        assert process.wait() < 0
-        process.stdout.close()
-    assert not group.exists()
+        with process:
+            assert process.stdout is not None
+            number = int(process.stdout.readline())
+            pids = tasks.processes()
+            if not pids:
+                os.killpg(process.pid, signal.SIGKILL)
+                pytest.skip("this process may not create a control group")
+            assert number == len(pids) == LIMIT and process.pid in pids
+            tasks.kill()
+            assert process.wait() == -signal.SIGKILL
+    assert not tasks.processes()
+    groups = Path("/sys/fs/cgroup").glob(f"**/graphnet-job-{os.getpid()}")
+    assert list(groups) == []

@@ -44,17 +44,20 @@ def is_traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """
     if torch.compiler.is_dynamo_compiling() or torch.jit.is_tracing():  # pyright: ignore
         return True
-    for argument in (*args, *kwargs.values()):
-        if isinstance(argument, (torch.fx.Proxy, FakeTensor)):
-            return True
-        if isinstance(argument, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(  # pyright: ignore
-            argument
-        ):
-            return True
+    if any(map(_is_of_trace, (*args, *kwargs.values()))):
+        return True
     if not torch.compiler.is_compiling():
         return False
     with capture_lock:  # the flag is global: it may belong to a capture of another thread
         return torch.compiler.is_compiling()
+
+
+def _is_of_trace(argument: Any) -> bool:
+    """Return whether only a trace or transform passes such an argument."""
+    if isinstance(argument, torch.fx.Proxy | FakeTensor):
+        return True
+    is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor  # pyright: ignore
+    return isinstance(argument, torch.Tensor) and is_wrapped(argument)
 
 
 class FunctionModule(torch.nn.Module):
