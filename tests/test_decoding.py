@@ -258,6 +258,7 @@ READERS = {
     "tensor_comprehensions/codegen/toolchain.py": "files of the kernel and own objects",
     "tensor_comprehensions/kernel.py": "files of the kernel",
     "isolation/linux.py": "files of the kernel",
+    "isolation/task_limit.py": "files of the kernel",
     "isolation/pausing.py": "files of the kernel",
     "isolation/client.py": "the log of a worker, whose size is limited",
     "benchmark/executors/ray_worker.py": "the log of a worker, whose size is limited",

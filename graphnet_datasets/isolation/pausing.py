@@ -17,17 +17,23 @@ from .linux import descendants
 _SETTLE_S = 0.2
 """Time for the kernel to stop the processes after the signal."""
 
+_STOPPED = (b"T", b"t", b"Z", b"X")
+"""States of stopped and ended processes. One that waits in the kernel stops when it returns."""
+
 
 def stop_descendants(*pids: int) -> None:
     """Stop every process below `pids`, but not `pids` themselves, and wait for them to stop."""
-    stopped: set[int] = set()
-    # Repeat until no new process has appeared.
-    while new := {child for pid in pids for child in descendants(pid)} - stopped:
+    signalled: set[int] = set()
+    deadline_s = time.monotonic() + _SETTLE_S
+    while time.monotonic() < deadline_s:
+        processes = {child for pid in pids for child in descendants(pid)}
+        # A process may start others until it has stopped.
+        new = processes - signalled
         for child in new:
             _signal(child, signal.SIGSTOP)
-        stopped |= new
-    deadline_s = time.monotonic() + _SETTLE_S
-    while any(map(_is_running, stopped)) and time.monotonic() < deadline_s:
+        signalled |= new
+        if not new and all(map(_has_stopped, processes)):
+            return
         time.sleep(0.0005)
 
 
@@ -42,9 +48,9 @@ def _signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _is_running(pid: int) -> bool:
+def _has_stopped(pid: int) -> bool:
     with contextlib.suppress(OSError, IndexError):
         # The state follows the parenthesised name, which may itself contain parentheses.
         state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-        return state == b"R"
-    return False
+        return state in _STOPPED
+    return True
