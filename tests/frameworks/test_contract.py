@@ -178,6 +178,14 @@ def test_modules_have_the_functions_of_their_protocols(name: str, part: str) -> 
                 assert named - {"options"} <= {p.name for p in accepted}, f"{name}.{part}"
 
 
+@pytest.mark.parametrize("name", ["torch", "paddle"])
+def test_pyright_compares_each_module_with_its_protocol(name: str) -> None:
+    text = (Path(__file__).parent / "conformance.py").read_text()
+    for part, protocol in MODULES.items():
+        if part == "validation" or offers(name, part):
+            assert f"{name}_{part}_module: protocols.{protocol.__name__} = {name}_" in text
+
+
 def test_only_modules_of_the_contract_are_imported() -> None:
     with pytest.raises(ValueError, match="is not a module of a framework"):
         module("torch", "building.custom_operators")
