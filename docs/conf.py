@@ -31,8 +31,8 @@ GENERATED = DOCS / "generated"
 NOTEBOOKS = sorted((DOCS.parent / "examples").glob("*.ipynb"))
 PARTS = (
     "analysis", "benchmark", "bisection", "compilers", "conversion", "directory", "errors",
-    "frameworks", "hub", "inputs", "isolation", "kernels", "operators", "report", "sample",
-    "schema", "scores", "storage.export", "storage.filters", "storage.importing",
+    "frameworks", "hub", "inputs", "isolation", "kernels", "learning", "operators", "report",
+    "sample", "schema", "scores", "storage.export", "storage.filters", "storage.importing",
     "storage.loading", "storage.selection", "storage.table", "storage.transforming", "subsets",
     "tensor_comprehensions", "timing", "transforms", "tuning", "validation",
 )  # fmt: skip

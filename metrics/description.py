@@ -54,15 +54,18 @@ def make_features() -> datasets.Features:
     )
 
 
-def make_info(description: str, inputs_description: str) -> evaluate.MetricInfo:
-    """Return the metric's information for `evaluate`."""
+def make_info(
+    description: str, inputs_description: str, features: datasets.Features | None = None
+) -> evaluate.MetricInfo:
+    """Return the metric's information for `evaluate`, by default with the features of a score."""
+    is_score = features is None
     return evaluate.MetricInfo(
         module_type="metric",
         description=description,
-        citation=CITATION,
+        citation=CITATION if is_score else "",
         inputs_description=inputs_description,
-        features=make_features(),
-        reference_urls=[REFERENCE_URL],
+        features=make_features() if features is None else features,
+        reference_urls=[REFERENCE_URL] if is_score else [],
     )
 
 

@@ -46,6 +46,7 @@ ORDER = [
     {"cli", "__main__"},
     # These register their tables and commands as another package would.
     {"tensor_comprehensions", "tuning"},
+    {"learning"},
 ]
 RANK = {package: rank for rank, packages in enumerate(ORDER) for package in packages}
 CONVENIENCES = {("sample", "schema"), ("sample", "frameworks"), ("sample", "report")}

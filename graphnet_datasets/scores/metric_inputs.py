@@ -19,7 +19,13 @@ from ..schema import ERROR_CODES, Status
 from .records import known_null_t
 from .run_sets import Duplicates, as_table, single_arm, without_duplicates
 
-METRICS = ("speedup_score", "error_aware_speedup_score")
+METRICS = (
+    "speedup_score",
+    "error_aware_speedup_score",
+    "latency_error",
+    "outcome_accuracy",
+    "schedule_ranking",
+)
 
 _PASSED_ON = (
     "min_t", "eager_t", "is_deterministic", "determinism_t", "speedup_low", "speedup_high",
@@ -61,8 +67,8 @@ def metric_path(name: str) -> str:
     """
     if name not in METRICS:
         raise DatasetNotFoundError(
-            f"There is no metric `{name}`. Choose "
-            f"{' or '.join(f'`{metric}`' for metric in METRICS)}."
+            f"There is no metric `{name}`. Choose one of "
+            f"{', '.join(f'`{metric}`' for metric in METRICS)}."
         )
     # A checkout has this folder at the top level, an installed package inside the package.
     return str(Path(str(importlib.resources.files("graphnet_datasets.metrics"))) / name)

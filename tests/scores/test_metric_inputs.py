@@ -107,6 +107,6 @@ def test_an_unknown_metric_is_refused() -> None:
     with pytest.raises(DatasetNotFoundError) as error:
         metric_path("../speedup_score")
     assert str(error.value) == (
-        "There is no metric `../speedup_score`. Choose `speedup_score` or "
-        "`error_aware_speedup_score`."
+        "There is no metric `../speedup_score`. Choose one of `speedup_score`, "
+        "`error_aware_speedup_score`, `latency_error`, `outcome_accuracy`, `schedule_ranking`."
     )

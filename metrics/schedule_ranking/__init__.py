@@ -1,0 +1,1 @@
+"""The `evaluate` metric S(t)."""
