@@ -107,8 +107,8 @@ class Problem:
             lines += [
                 "",
                 f"The workloads differ in the arguments {names}. `op0_dim` is the argument `dim` "
-                "of operator 0 of the reference; `op0_arg1` is its second argument. A parameter "
-                "with such a name receives the value.",
+                "of operator 0 of the reference; `op0_arg1` is its second argument. A parameter, "
+                "or a constant of `graphnet.h`, with such a name has the value.",
             ]
         lines += ["", f"## Workloads ({len(self.workloads)})", ""]
         lines += [f"- {self._describe(place, peaks)}" for place in range(len(self.workloads))]

@@ -2,17 +2,19 @@
 
 The file is compiled in the process that runs the candidate. The function
 
-    extern "C" void candidate(const Tensor* inputs, Tensor* outputs, const double* attributes)
+    extern "C" void candidate(const Tensor* inputs, Tensor* outputs)
 
-reads all inputs of the graph in order, weights included, and fills contiguous outputs. `Tensor` is
-declared by `#include "graphnet.h"`. Numbers among the inputs are int64 or float64 tensors of rank
-0. `attributes` are the numeric arguments of the graph's operators in order. A CUDA function also
-receives the stream, as `void* stream`.
+reads all inputs of the graph in order, weights included, and fills contiguous outputs. Numbers
+among the inputs are int64 or float64 tensors of rank 0. `#include "graphnet.h"` declares `Tensor`,
+and the numeric arguments of the graph's operators as constants such as `op0_dim`. A CUDA function
+also receives the stream, as `void* stream`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +33,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 HEADER = """\
 #pragma once
 #include <cstdint>
+#include <limits>
 
 struct Tensor {
     void* data;
@@ -41,6 +44,7 @@ struct Tensor {
 """
 MAX_LOG = 4000
 """Maximum number of characters of a build log, which is the output of `g++` or `nvcc`."""
+_IDENTIFIER = re.compile(r"op[0-9]+_[A-Za-z0-9_]+")
 BUILD_LOG = "build: "
 """The beginning of the warning with the build log in a run's record."""
 
@@ -79,7 +83,7 @@ class NativeCandidate:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / self.path.name
         path.write_text(self._text)
-        library, log = build_library(path)
+        library, log = build_library(path, attributes)
         try:
             function = getattr(ctypes.CDLL(str(library)), ENTRY)
         except (OSError, AttributeError) as error:
@@ -88,12 +92,6 @@ class NativeCandidate:
                 f'`extern "C" void {ENTRY}(const Tensor* inputs, Tensor* outputs)`.'
             ) from error
         function.restype = None
-        numbers = [
-            number
-            for value in attributes.values()
-            for number in (value if isinstance(value, tuple) else (value,))
-        ]
-        constants = (ctypes.c_double * max(1, len(numbers)))(*numbers)
         outputs_of = _OutputSizes(module, graph_inputs)
         is_cuda = self.path.suffix == ".cu"
 
@@ -113,7 +111,7 @@ class NativeCandidate:
             outputs = [
                 torch.empty(size, dtype=dtype, device=device) for size, dtype, device in spec
             ]
-            described = [_as_array(values), _as_array(outputs), constants]
+            described = [_as_array(values), _as_array(outputs)]
             if is_cuda:
                 stream = torch.cuda.current_stream().cuda_stream
                 described.append(ctypes.c_void_p(stream))
@@ -123,7 +121,39 @@ class NativeCandidate:
         return call, log
 
 
-def build_library(path: Path) -> tuple[Path, str]:
+def declare_constants(attributes: Mapping[str, Any]) -> str:
+    """Return C++ declarations of the numeric arguments of a graph's operators.
+
+    Arguments whose names are not C identifiers are left out.
+
+    >>> print(declare_constants({"op0_dim": -1, "op1_arg2": 0.5, "op2_stride": (1, 2)}))
+    constexpr int64_t op0_dim = -1;
+    constexpr double op1_arg2 = 0.5;
+    constexpr int64_t op2_stride[] = {1, 2};
+    """
+    lines = []
+    for name, value in attributes.items():
+        if not _IDENTIFIER.fullmatch(name):
+            continue
+        numbers = value if isinstance(value, tuple) else (value,)
+        is_whole = all(type(number) is int and abs(number) < 2**63 for number in numbers)
+        kind = "int64_t" if is_whole else "double"
+        words = [str(number) if is_whole else _literal(float(number)) for number in numbers]
+        if isinstance(value, tuple):
+            lines.append(f"constexpr {kind} {name}[] = {{{', '.join(words)}}};")
+        else:
+            lines.append(f"constexpr {kind} {name} = {words[0]};")
+    return "\n".join(lines)
+
+
+def _literal(number: float) -> str:
+    if math.isfinite(number):
+        return repr(number)
+    name = "quiet_NaN" if math.isnan(number) else "infinity"
+    return f"{'-' * (number < 0)}std::numeric_limits<double>::{name}()"
+
+
+def build_library(path: Path, attributes: Mapping[str, Any]) -> tuple[Path, str]:
     """Compile a C++ or CUDA file to a library beside it; return its path and the compiler's output.
 
     Raises:
@@ -136,7 +166,7 @@ def build_library(path: Path) -> tuple[Path, str]:
             f"`{path.name}` needs `{command[0]}`, which is not on the PATH. Install the "
             f"{names[path.suffix]}, or write the solution in Python."
         )
-    (path.parent / "graphnet.h").write_text(HEADER)
+    (path.parent / "graphnet.h").write_text(f"{HEADER}\n{declare_constants(attributes)}\n")
     library = path.with_suffix(".so")
     words = [*command, f"-I{path.parent}", str(path), "-o", str(library)]
     process = subprocess.run(  # noqa: S603 - a compiler, in the process that runs the candidate
