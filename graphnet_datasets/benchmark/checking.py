@@ -200,7 +200,7 @@ def reference_of_candidate(candidate: str | os.PathLike[str] | Callable[..., Any
         return text + CALL_MARK
     path = Path(os.path.realpath(Path(text).expanduser()))
     if path.suffix in SUFFIXES and path.suffix != ".py":
-        return reference_of_text(*read_solution(path))
+        return reference_of_text(*read_solution(path), path.name)
     return reference_of_file(path)
 
 
@@ -217,10 +217,9 @@ def describe_check(record: Mapping[str, Any], tolerance_t: float = TOLERANCE) ->
     if outcome is Outcome.RIGHT and (record["min_t"] or 0.0) > tolerance_t:
         outcome, cheat = Outcome.WRONG, cheat or LOW_PRECISION
         verdict = f"WRONG   at t = {tolerance_t:g}: right only at t = {record['min_t']:.1f}"
-    module, _, name = record["compiler"].rpartition(":")
     return CheckResult(
         sample_id=record["sample_id"],
-        candidate=f"{Path(module).name}:{name.removesuffix(CALL_MARK)}",
+        candidate=_candidate_name(record["compiler"]),
         outcome=outcome,
         verdict=verdict,
         cheat=cheat,
@@ -228,6 +227,19 @@ def describe_check(record: Mapping[str, Any], tolerance_t: float = TOLERANCE) ->
         record={**record, "changed_state": record["changed_state"] or []},
         tolerance_t=tolerance_t,
     )
+
+
+def _candidate_name(reference: str) -> str:
+    """Return the file and the function of a reference; the wrappers of other languages are hidden.
+
+    >>> _candidate_name("/cache/0f/mine.cpp.py:candidate()"), _candidate_name("/home/a.py:relu")
+    ('mine.cpp', 'a.py:relu')
+    """
+    module, _, name = reference.rpartition(":")
+    file_name = Path(module).name
+    wrapped = file_name.removesuffix(".py")
+    is_wrapper = Path(wrapped).suffix in SUFFIXES
+    return wrapped if is_wrapper else f"{file_name}:{name.removesuffix(CALL_MARK)}"
 
 
 def _split_message(record: Mapping[str, Any]) -> tuple[list[str], list[str]]:

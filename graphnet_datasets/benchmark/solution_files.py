@@ -24,12 +24,12 @@ _WRAPPERS: Mapping[str, str] = {
     "cpp": """\
 from graphnet_datasets.compilers.native import NativeCandidate
 
-candidate = NativeCandidate("candidate.cpp", {source!r})
+candidate = NativeCandidate({name!r}, {source!r})
 """,
     "cuda": """\
 from graphnet_datasets.compilers.native import NativeCandidate
 
-candidate = NativeCandidate("candidate.cu", {source!r})
+candidate = NativeCandidate({name!r}, {source!r})
 """,
     "tc": """\
 from graphnet_datasets.tensor_comprehensions import define
@@ -76,10 +76,10 @@ def read_solution(path: Path) -> tuple[str, str]:
     return read_source(path), language
 
 
-def reference_of_text(source: str, language: str) -> str:
+def reference_of_text(source: str, language: str, file_name: str | None = None) -> str:
     """Store a solution's text in the user's cache, and return the reference that a worker loads.
 
-    Nothing of the text runs.
+    Nothing of the text runs. Errors and verdicts call it `file_name`.
 
     Raises:
         CandidateError: The text is too long, or does not define exactly one Python candidate.
@@ -88,7 +88,10 @@ def reference_of_text(source: str, language: str) -> str:
     check_source(source, "solution")
     wrapper = _WRAPPERS.get(language)
     if wrapper is not None:
-        return store_source(wrapper.format(source=source), "candidate") + CALL_MARK
+        suffix = next(suffix for suffix, name in SUFFIXES.items() if name == language)
+        name = file_name or f"candidate{suffix}"
+        text = wrapper.format(source=source, name=name)
+        return store_source(text, "candidate", f"{name}.py") + CALL_MARK
     return reference_of_file(Path(store_source(source, "solution").rpartition(":")[0]))
 
 

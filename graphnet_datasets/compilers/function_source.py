@@ -62,17 +62,17 @@ def compiler_of_object(factory: Any, *, is_replacement: bool = False) -> str:
     return store_source(_Writer().write(factory), name)
 
 
-def store_source(text: str, name: str) -> str:
+def store_source(text: str, name: str, file_name: str | None = None) -> str:
     """Write the source of a file that defines `name` to the user's cache; return its reference.
 
-    Equal texts share a file.
+    Equal texts share a file, which is called `file_name`, by default `name` with the suffix `.py`.
 
     Raises:
         CompilerError: The file cannot be written.
     """
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     try:
-        path = private_directory("compilers") / digest / f"{name}.py"
+        path = private_directory("compilers") / digest / (file_name or f"{name}.py")
         path.parent.mkdir(mode=0o700, exist_ok=True)
         if not (path.is_file() and path.read_text() == text):
             write_text(path, text)
