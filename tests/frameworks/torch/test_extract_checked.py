@@ -235,6 +235,57 @@ def test_the_autocast_of_the_caller_is_part_of_the_graph() -> None:
     assert torch.equal(replayed, outputs)
 
 
+class Decorated(nn.Linear):
+    @torch.autocast("cpu", dtype=torch.bfloat16)
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x)
+
+
+class Broken(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = super().forward(x)
+        torch._dynamo.graph_break()
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("way", ["extract", "export"])
+@pytest.mark.parametrize("kind", [Decorated, Broken])
+def test_every_graph_opens_the_autocast_around_it(kind: type[nn.Linear], way: str) -> None:
+    module, x = kind(4, 4), torch.randn(2, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        if way == "extract":
+            outputs, samples = capture(module, x)
+        else:
+            outputs, samples = module(x), [extract_export(module, (x,), name="test/module")]
+    for sample in samples:
+        (x,) = run_captured(sample, module, [x])
+    assert x.dtype == outputs.dtype == torch.bfloat16
+    assert torch.equal(x, outputs)
+
+
+def test_a_graph_without_gradients_says_so() -> None:
+    class Frozen(nn.Linear):
+        @torch.no_grad()
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x)
+
+    _, (sample,) = capture(Frozen(4, 4), torch.randn(2, 4))
+    grad_mode = "torch._C._set_grad_enabled"
+    assert targets(sample) == [grad_mode, "torch.nn.functional.linear", grad_mode]
+    assert targets(capture_one(Frozen(4, 4), torch.randn(2, 4))) == ["torch.nn.functional.linear"]
+
+
+def test_views_of_arguments_and_weights_are_outputs() -> None:
+    class Views(nn.Linear):
+        def forward(self, x: torch.Tensor) -> Any:
+            return x.mT, x.real, self.weight.T, x.sin()
+
+    module, x = Views(4, 4), torch.randn(2, 4, dtype=torch.complex64)
+    outputs, (sample,) = capture(module, x)
+    replayed = run_captured(sample, module, [x])
+    assert all(map(torch.equal, replayed, outputs)) and len(replayed) == len(outputs)
+
+
 @pytest.mark.parametrize("base", [2, 0.5, -2, -0.5])
 def test_a_power_of_a_number_stays_in_one_graph(base: float) -> None:
     from graphnet_datasets.frameworks import make_inputs, materialize
@@ -402,6 +453,10 @@ def test_a_marked_dimension_that_is_a_constant_is_named() -> None:
     torch._dynamo.mark_dynamic(single, 0)
     with pytest.raises(CaptureError, match=r"dimension 0 of `L_x_` .* the constant 1"):
         capture(Affine(4, 3), single)
+    unbacked = torch.randn(2, 4)
+    torch._dynamo.decorators.mark_unbacked(unbacked, 0)
+    with pytest.raises(CaptureError, match=r"has no value in the trace\. Mark .* instead of"):
+        capture(Affine(4, 3), unbacked)
     with pytest.raises(CaptureError, match="the size `n` is marked as dynamic"):
         extract_export(
             Affine(4, 3),
@@ -468,7 +523,9 @@ class UsesNumbers(nn.Linear):
     ids=["function", "function after an operator", "list", "sum of a list"],
 )
 def test_numbers_that_would_be_constants_are_refused(use: Callable[..., torch.Tensor]) -> None:
-    with pytest.raises(CaptureError, match=r"contains the number .* Torch reports: (Skip|Tensor)"):
+    with pytest.raises(
+        CaptureError, match=r"is valid only for the number .* Torch reports: (Skip|Tensor)"
+    ):
         capture(UsesNumbers(use), torch.randn(2, 4))
 
 
@@ -579,6 +636,34 @@ def test_tied_weights_are_exported() -> None:
 def test_the_transpose_of_a_matrix_is_exported() -> None:
     sample = extract_export(Affine(4, 2), (torch.randn(3, 4),), name="test/affine")
     assert "torch.ops.aten.numpy_T.default" in targets(sample)
+
+
+def test_an_argument_that_an_export_keeps_as_a_constant_is_refused() -> None:
+    class Jacobian(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return torch.func.jacrev(lambda row: row * row.sum())(x)
+
+    with pytest.raises(CaptureError, match="of which torch traced no elements"):
+        extract_export(Jacobian(), (torch.ones(3),), name="test/jacobian")
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_write_to_memory_that_two_inputs_share_is_refused(is_written: bool) -> None:
+    class Shifting(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            (x if is_written else x.clone()).add_(1)
+            return y + torch.rand(4)
+
+    rows = torch.randn(4, 4)
+    calls = (
+        lambda: capture(Shifting(), rows[:2], rows[1:]),
+        lambda: extract_export(Shifting(), (rows[:2], rows[1:]), name="test/module"),
+    )
+    for call in calls:
+        outcome = pytest.raises(CaptureError, match="shares memory with another one")
+        with outcome if is_written else contextlib.nullcontext():
+            call()
+    capture(Shifting(), rows[:2], rows[2:])
 
 
 class Registry(collections.OrderedDict[str, Any]):

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+from torch._subclasses.fake_tensor import is_fake, unset_fake_temporarily
 
 from ....errors import CaptureError, GraphNetError, UnknownOperatorError
 from ....sample import CustomOperator, Input, Op, Provenance, Sample, Statistics, Value
 from ....sample.arguments import Arg, DictArg, Graph, ListArg, Named, Ref, SliceArg
+from ....sample.symbols import Dim
 from ....sample.targets import is_assertion
 from ....sample.vocabulary import ITEM_SIZE_BYTES, Role, Task
 from ..operators import name_of
@@ -41,6 +42,10 @@ _INLINED = frozenset(
 )  # fmt: skip
 """Higher-order operators that run their body exactly once; the body is inlined in their place."""
 
+
+_ENTER_AUTOCAST = "torch.amp.autocast_mode._enter_autocast"
+_EXIT_AUTOCAST = "torch.amp.autocast_mode._exit_autocast"
+_GRAD_MODE = "torch._C._set_grad_enabled"
 
 _NODE_NAME = re.compile(r" on node '\w+'")
 _UNBACKED = re.compile(r"\bu\d+\b")
@@ -106,18 +111,21 @@ def convert(
     value_key: str,
     module_path: Callable[[Mapping[str, Any]], str],
     outputs: Sequence[int] | None = None,
+    has_gradients: bool = True,
 ) -> Conversion:
-    """Convert `graph_module` to a sample.
+    """Convert `graph_module` to a sample, in the autocast that is enabled now.
 
     `bindings` has one entry per placeholder, in order. `value_key` is the `node.meta` key of a
     node's fake result (`example_value` for dynamo, `val` for export). `module_path` converts a
-    node's module stack to a dotted path. `outputs` selects outputs of the graph by index.
+    node's module stack to a dotted path. `outputs` selects outputs of the graph by index. Unless
+    `has_gradients`, the sample runs without gradients.
 
     Raises:
         CaptureError: If the graph calls an unknown operator, or has an argument that a sample
             cannot store.
     """
-    return _Converter(graph_module, naming, value_key, module_path).convert(bindings, outputs)
+    converter = _Converter(graph_module, naming, value_key, module_path)
+    return converter.convert(bindings, outputs, has_gradients)
 
 
 class _Converter:
@@ -142,7 +150,9 @@ class _Converter:
         self.unbacked: dict[str, str] = {}
         self.is_body = False
 
-    def convert(self, bindings: Sequence[Binding], outputs: Sequence[int] | None) -> Conversion:
+    def convert(
+        self, bindings: Sequence[Binding], outputs: Sequence[int] | None, has_gradients: bool
+    ) -> Conversion:
         nodes = list(self.graph_module.graph.nodes)
         placeholders = [node for node in nodes if node.op == "placeholder"]
         for position, (node, binding) in enumerate(zip(placeholders, bindings, strict=True)):
@@ -150,8 +160,10 @@ class _Converter:
             self._add_placeholder(node, binding)
             self.sources += [position] * (len(self.inputs) - num_inputs)
         self._add_constants(self.graph_module)
+        closers = self._open_regions(has_gradients)
         for node in nodes:
             self._add_node(self.graph_module, node)
+        self.ops += closers
         if outputs is not None and isinstance(self.outputs, tuple):
             self.outputs = tuple(self.outputs[index] for index in outputs)
         sample = Sample(
@@ -181,7 +193,7 @@ class _Converter:
         elif isinstance(example, torch.SymInt):
             if not node.users:
                 return  # input shapes already contain this symbol
-            dim = self.symbols.dim(example)
+            dim = self._placeholder_size(example, binding)
             if isinstance(dim, int):  # the trace specialized on a single value
                 self._add_input(node, scalar_input(binding.source_name, dim))
             else:
@@ -196,6 +208,15 @@ class _Converter:
                 f"The argument `{binding.source_name}` is of type `{type(example).__name__}`, but "
                 "must be a tensor or a number. Pass it to the constructor of the module instead."
             )
+
+    def _placeholder_size(self, example: torch.SymInt, binding: Binding) -> Dim:
+        try:
+            return self.symbols.dim(example)
+        except UnknownSizeError as error:
+            raise self._error(
+                f"The size `{binding.source_name}` has no value in the trace. Mark dimensions with "
+                "`torch._dynamo.mark_dynamic` instead of `mark_unbacked`."
+            ) from error
 
     def _tensor_input(self, example: torch.Tensor, binding: Binding) -> Input:
         for tensor in (example, binding.values):
@@ -228,7 +249,7 @@ class _Converter:
                 self._add_constants(constant)
             elif isinstance(constant, torch.Tensor):
                 if node.target not in constants:
-                    if isinstance(constant, FakeTensor):
+                    if is_fake(constant):
                         raise self._error(
                             f"The elements of the constant `{node.target}` are unknown, because "
                             "torch traced it as a fake tensor. Compute it before the call and pass "
@@ -246,6 +267,20 @@ class _Converter:
                 )
 
     # Operators
+
+    def _open_regions(self, has_gradients: bool) -> list[Op]:
+        """Open the regions around the graph and return the operators that close them."""
+        closers: list[Op] = []
+        for device_type in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device_type):
+                dtype = self._arg(torch.get_autocast_dtype(device_type))
+                settings = (device_type, dtype, True, None)
+                entered = self._append(Op(_ENTER_AUTOCAST, settings, results=()))
+                closers.insert(0, Op(_EXIT_AUTOCAST, (entered,), results=()))
+        if not has_gradients:
+            self._append(Op(_GRAD_MODE, (False,), results=()))
+            closers.insert(0, Op(_GRAD_MODE, (True,), results=()))
+        return closers
 
     def _add_node(self, graph_module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
         if node.op == "output":
@@ -401,13 +436,10 @@ class _Converter:
         body = attribute(graph_module, str(body_node.target))
         settings = tuple(self._arg(arg) for arg in node.args[:position])
         name, entered = plain_name(node.target), None
-        grad_mode = "torch._C._set_grad_enabled"
         if name == "wrap_with_autocast":
-            entered = self._append(
-                Op("torch.amp.autocast_mode._enter_autocast", settings, results=())
-            )
+            entered = self._append(Op(_ENTER_AUTOCAST, settings, results=()))
         elif name == "wrap_with_set_grad_enabled":
-            self._append(Op(grad_mode, settings, results=()))
+            self._append(Op(_GRAD_MODE, settings, results=()))
         nodes = list(body.graph.nodes)
         arguments = node.args[position + 1 :]
         if name == _AUTOGRAD_FUNCTION:
@@ -427,9 +459,9 @@ class _Converter:
             results = results[0]  # the rest is saved for the backward graph
         self.refs[node] = results
         if entered is not None:
-            self._append(Op("torch.amp.autocast_mode._exit_autocast", (entered,), results=()))
+            self._append(Op(_EXIT_AUTOCAST, (entered,), results=()))
         elif name == "wrap_with_set_grad_enabled":
-            self._append(Op(grad_mode, (not settings[0],), results=()))
+            self._append(Op(_GRAD_MODE, (not settings[0],), results=()))
 
     def _is_inlined(self, arg: Any) -> bool:
         """Return whether a node represents several values without an operator of its own."""

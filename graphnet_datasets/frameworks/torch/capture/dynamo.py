@@ -18,6 +18,7 @@ from torch._dynamo.exc import TorchDynamoException
 from torch._dynamo.resume_execution import TORCH_DYNAMO_RESUME_IN_PREFIX
 from torch._dynamo.symbolic_convert import InstructionTranslator
 from torch._dynamo.utils import counters, graph_break_reasons
+from torch._dynamo.variables import TensorVariable
 from torch._guards import CompileContext
 from torch._subclasses.fake_tensor import FakeTensor
 
@@ -60,6 +61,9 @@ _TOLERANT_SETTINGS: Mapping[str, Any] = {
 _LOGGED = ("debug", "info", "warning", "error", "critical", "exception", "log")
 _ONCE = ("warning_once", "info_once", "warning_advice")
 """Methods that libraries add to the standard logger."""
+
+_VIEWS = frozenset({"T", "H", "mT", "mH", "real", "imag"})
+"""Attributes of tensors that are views."""
 
 _SKIPPED = "The next graph is called by a function that torch does not trace."
 
@@ -264,12 +268,12 @@ def _traced_call(
     for _, tensor in _plain_tensors(module):
         torch._dynamo.mark_static(tensor)
     torch.compiler.reset()
-    traced, modes = _top_frame(module, forward)
-    compiled = torch.compile(traced, backend=backend, dynamic=backend.settings.dynamic)
+    compiled = torch.compile(
+        _top_frame(module, forward), backend=backend, dynamic=backend.settings.dynamic
+    )
     outputs = None
     try:
-        with modes:
-            outputs = compiled(*args, **kwargs)
+        outputs = compiled(*args, **kwargs)
     except _AllCaptured:
         pass
     except TorchDynamoException as error:
@@ -329,6 +333,7 @@ class _Backend:
         self._foreign = ""
         self._tensors = tensors
         self._generator = torch.get_rng_state()
+        self._has_gradients = torch.is_grad_enabled()
 
     def __call__(
         self, graph_module: torch.fx.GraphModule, example_inputs: Sequence[Any]
@@ -367,6 +372,9 @@ class _Backend:
         else:
             try:
                 results = replay(conversion, arguments)
+            except CaptureError as error:
+                self.error = error
+                return traced.graph(*arguments)
             except Exception as error:  # operators may raise any exception
                 self.error = CaptureError(
                     f"A graph captured for `{self.settings.name}` does not run on the tensors of "
@@ -397,8 +405,8 @@ class _Backend:
         if number is None:
             return ""
         return (
-            f"graph {len(self._samples)} contains the number {number:g} or numbers made of it, "
-            "which was computed outside of the captured graphs"
+            f"graph {len(self._samples)} is valid only for the number {number:g}, which was "
+            "computed outside of the captured graphs"
         )
 
     def _foreign_argument(self, traced: _Traced, arguments: Sequence[Any]) -> str:
@@ -525,6 +533,7 @@ class _Backend:
             Naming(settings.name, settings.task, settings.provenance),
             value_key="example_value",
             module_path=self._module_path,
+            has_gradients=torch.is_grad_enabled() or not self._has_gradients,
         )
         reason = _break_reason(graph_module)
         return _Traced(conversion, graph_module.forward, placeholders, is_number, reason)
@@ -647,40 +656,22 @@ def _real(tensor: torch.Tensor) -> torch.Tensor | None:
     return None if tensor.is_meta or isinstance(tensor, FakeTensor) else tensor
 
 
-def _top_frame(
-    module: torch.nn.Module, forward: Callable[..., Any]
-) -> tuple[Callable[..., Any], contextlib.ExitStack]:
-    """Return a function that dynamo traces from its first line, and the modes to call it in.
+def _top_frame(module: torch.nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that dynamo traces from its first line.
 
     Dynamo skips outermost frames that are in torch's own files: a `Sequential` would give one graph
-    per child, a `Linear` none, and hooks one graph each. If the caller has enabled autocast, the
-    returned function enters it instead, so that autocast becomes part of the graph.
+    per child, a `Linear` none, and hooks one graph each.
     """
-    modes = contextlib.ExitStack()
     is_skipped = (
         isinstance(module, torch.fx.GraphModule | torch.jit.ScriptModule)
         or type(module).forward.__module__.startswith("torch.")
         or bool(module._forward_hooks or module._forward_pre_hooks)
     )
-    call = forward
-    for device_type in ("cpu", "cuda"):
-        if torch.is_autocast_enabled(device_type):
-            call = _autocast_call(call, device_type, torch.get_autocast_dtype(device_type))
-            modes.enter_context(torch.autocast(device_type, enabled=False))
-    if call is forward and is_skipped:
+    if not is_skipped:
+        return forward
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return forward(*args, **kwargs)
-
-    return call, modes
-
-
-def _autocast_call(
-    forward: Callable[..., Any], device_type: str, dtype: torch.dtype
-) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with torch.autocast(device_type, dtype=dtype):
-            return forward(*args, **kwargs)
+        return forward(*args, **kwargs)
 
     return call
 
@@ -723,11 +714,32 @@ def _quiet_dynamo() -> Iterator[None]:
         getattr(logging.Logger, name, logging.Logger.log) for name in (*_LOGGED, *_ONCE)
     }
     settings = {**_DYNAMO_SETTINGS, "ignore_logging_functions": logging_functions}
-    with _dynamo_settings(settings), warnings.catch_warnings():
+    with _dynamo_settings(settings), _returned_views(), warnings.catch_warnings():
         # Graph breaks are recorded in the samples. The tracer's other warnings, such as looking up
         # gradients of tensors without gradients, are not about the module.
         warnings.filterwarnings("ignore", module=r"torch\.(_dynamo|_subclasses|fx)\.")
         yield
+
+
+@contextlib.contextmanager
+def _returned_views() -> Iterator[None]:
+    """Make `x.mT` and other views a result of the graph that computes it.
+
+    Dynamo knows where it found `x`, and would leave the view to code that follows the graph.
+    """
+    original = TensorVariable.var_getattr
+
+    def var_getattr(self: TensorVariable, tx: Any, name: str) -> Any:
+        result = original(self, tx, name)
+        if isinstance(result, TensorVariable) and name in _VIEWS:
+            result.source = None
+        return result
+
+    TensorVariable.var_getattr = var_getattr
+    try:
+        yield
+    finally:
+        TensorVariable.var_getattr = original
 
 
 def _dynamo_settings(settings: Mapping[str, Any]) -> contextlib.AbstractContextManager[Any]:

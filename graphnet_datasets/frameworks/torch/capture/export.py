@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import is_fake
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree
 
@@ -91,8 +91,8 @@ class _Call:
                 raise CaptureError(f"`{self.name}` cannot be exported: {specialised}") from error
             first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise CaptureError(
-                f"`{self.name}` cannot be exported: {first_line} Try `extract`, which can split a "
-                "module into several graphs."
+                f"`{self.name}` cannot be exported: {first_line.rstrip('.')}. Try `extract`, "
+                "which can split a module into several graphs."
             ) from error
 
     def convert(
@@ -134,6 +134,8 @@ class _Call:
         """Run the sample on the arguments; raise `CaptureError` if its outputs differ."""
         try:
             outputs = replay(conversion, self._arguments(program))
+        except CaptureError:
+            raise
         except Exception as error:  # operators may raise any exception
             raise CaptureError(
                 f"The graph exported from `{self.name}` does not run on the tensors of its call: "
@@ -180,7 +182,7 @@ class _Call:
             tensor = weights.get(path, program.constants.get(path))
             if not isinstance(tensor, torch.Tensor):
                 raise CaptureError(f"`{self.name}` holds `{path}`, which is not a tensor.")
-            if role == "constant" and isinstance(tensor, FakeTensor):
+            if role == "constant" and is_fake(tensor):
                 raise CaptureError(
                     f"`{self.name}` computes `{path}`, of which torch traced no elements, and "
                     "keeps it as a constant. Compute it before the call and pass it as an argument."

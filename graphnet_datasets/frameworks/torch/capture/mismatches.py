@@ -22,9 +22,9 @@ _COMPILING = (
     "`enable_nested_tensor=False`."
 )
 _UNTRACED = (
-    "A trace records neither the state of Python objects nor random numbers from other generators "
-    "than those of torch. Pass such values as arguments, or capture the parts of the module that "
-    "do not depend on them."
+    "A trace records neither the state of Python objects, nor torch's default dtype, nor random "
+    "numbers from other generators than those of torch. Pass such values as arguments, or capture "
+    "the parts of the module that do not depend on them."
 )
 
 

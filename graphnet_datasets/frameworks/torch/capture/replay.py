@@ -6,6 +6,7 @@ import collections
 import contextlib
 import ctypes
 import enum
+import itertools
 import math
 import types
 import zlib
@@ -18,6 +19,7 @@ import torch
 from torch import isfinite  # the name in `torch` may be replaced during a capture
 from torch._subclasses.fake_tensor import FakeTensor
 
+from ....errors import CaptureError
 from ....sample import Sample
 from ..building.plan import Plan
 from ..building.region_state import restored_if_it_fails
@@ -58,11 +60,57 @@ def plan_of(sample: Sample, arguments: Iterable[Any]) -> Plan:
 
 
 def replay(conversion: Conversion, arguments: Sequence[Any]) -> Any:
-    """Run a captured sample on the arguments of the traced graph and return its outputs."""
+    """Run a captured sample on the arguments of the traced graph and return its outputs.
+
+    Raises:
+        CaptureError: If the results differ on copies of the arguments.
+    """
     inputs = conversion.bind(arguments)
     plan = plan_of(conversion.sample, inputs.values())
+    values = list(inputs.values())
+    copies = list(map(_apart, values)) if _overlap(values) else []
+    generator = torch.get_rng_state()
     with _default_dtype(torch.float32), restored_if_it_fails():
-        return plan.run(list(inputs.values()))
+        results = plan.run(list(values))
+        if copies:
+            after = torch.get_rng_state()
+            torch.set_rng_state(generator)
+            other_results = plan.run(list(copies))
+            torch.set_rng_state(after)
+            if first_difference([other_results, copies], keep_leaves([results, values])):
+                raise CaptureError(
+                    f"`{conversion.sample.id}` cannot be captured: it writes to a tensor that "
+                    "shares memory with another one, but the inputs of a sample are separate "
+                    "tensors. Clone one of the two tensors before the call."
+                )
+    return results
+
+
+def _overlap(values: Iterable[Any]) -> bool:
+    """Return whether two tensors may have a common element."""
+    spans = sorted(
+        (str(tensor.device), tensor.data_ptr(), tensor.data_ptr() + _extent(tensor))
+        for tensor in values
+        if isinstance(tensor, torch.Tensor) and tensor.numel()
+    )
+    return any(
+        (device, start) < (other_device, end)
+        for (other_device, _, end), (device, start, _) in itertools.pairwise(spans)
+    )
+
+
+def _extent(tensor: torch.Tensor) -> int:
+    """Return the number of bytes from the first to the last element."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    return tensor.element_size() * (1 + sum((size - 1) * stride for size, stride in steps))
+
+
+def _apart(value: Any) -> Any:
+    """Return a copy of a tensor with the same strides."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    copy = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+    return copy.copy_(value.detach())
 
 
 def leaves(value: Any, path: str = "outputs") -> Iterator[tuple[str, Any]]:
