@@ -47,4 +47,6 @@ def test_a_right_candidate_exits_0(sample: Path, tmp_path: Path) -> None:
 
 def test_mistakes_are_answered_before_anything_runs(sample: Path, tmp_path: Path) -> None:
     result = call("check", sample, tmp_path / "absent.py", exit_code=1)
-    assert "cannot be read: No such file or directory. Pass the path of a source file" in result.output
+    assert (
+        "cannot be read: No such file or directory. Pass the path of a source file" in result.output
+    )
