@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import itertools
 import os
 import sys
 import threading
@@ -155,6 +156,17 @@ for _name, (_, _change) in CHANGES.items():
 def honest(module: Module, example_inputs: Inputs) -> Module:
     """Change nothing."""
     return module
+
+
+def restores_the_threads(module: Module, example_inputs: Inputs) -> Module:
+    """Change the number of threads in the second call, and restore it in the third."""
+    count, calls = torch.get_num_threads(), itertools.count(1)
+
+    def call(**inputs: Any) -> Any:
+        torch.set_num_threads(count + (next(calls) == 2))
+        return module(**inputs)
+
+    return call
 
 
 def needs_its_dtype(module: Module, example_inputs: Inputs) -> Module:

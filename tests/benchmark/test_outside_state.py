@@ -126,6 +126,13 @@ def test_a_run_whose_calls_change_state_is_repeated_without(
     )
 
 
+def test_a_change_that_a_later_call_undoes_is_listed(runner: SampleRunner) -> None:
+    record = run_one(runner, f"{MODULE}:restores_the_threads")
+    assert record["status"] == "ok", record["error_message"]
+    (line,) = record["changed_state"]
+    assert line.startswith("torch.num_threads") and line.endswith("(in a call)")
+
+
 def test_a_candidate_that_needs_its_state_fails(runner: SampleRunner) -> None:
     record = run_one(runner, f"{MODULE}:needs_its_dtype")
     assert (record["status"], record["phase"]) == ("run_failed", "run")

@@ -16,8 +16,8 @@ from .outside_state import Change, OutsideState
 
 VARIATION_SETS = (1, MAX_SET)
 """Input sets used to check eager before the candidate is loaded; no call draws the last one."""
-_SEEDS_COMPARED = 3
-"""The number of first candidate calls after which the generators' seed is checked."""
+_FIRST_CALLS = 3
+"""The number of first candidate calls after each of which the state is checked."""
 _Digest: TypeAlias = "list[tuple[str, tuple[int, ...], int, bool]]"
 
 
@@ -347,14 +347,14 @@ class WatchedArm(Arm):
     def prepare(self, set_index: int, draw: int = 0) -> None:
         """Prepare the inputs of the next call and record the seed at its start."""
         super().prepare(set_index, draw)
-        if self._num_calls < _SEEDS_COMPARED:
+        if self._num_calls < _FIRST_CALLS:
             self._outside.renew("seed")
 
     def look_at_state(self) -> None:
         """Record state changes of the last call, and undo them if this arm restores the state."""
-        if self._num_calls < _SEEDS_COMPARED:
-            self._note(self._outside.undo(("seed",)))
-        if self._restores:
+        if self._num_calls < _FIRST_CALLS:
+            self._note(self._outside.undo(("seed", "process")))
+        elif self._restores:
             self._note(self._outside.undo())
         self._num_calls += 1
 

@@ -77,7 +77,7 @@ def replay(conversion: Conversion, arguments: Sequence[Any]) -> Any:
             torch.set_rng_state(generator)
             other_results = plan.run(list(copies))
             torch.set_rng_state(after)
-            if first_difference([other_results, copies], keep_leaves([results, values])):
+            if first_difference(other_results, keep_leaves(results)):
                 raise CaptureError(
                     f"`{conversion.sample.id}` cannot be captured: it writes to a tensor that "
                     "shares memory with another one, but the inputs of a sample are separate "
