@@ -255,7 +255,8 @@ def _plain(leaf: Any, index: int) -> torch.Tensor:
         )
     if leaf.layout is not torch.strided or leaf.is_quantized or leaf.is_meta:
         raise OutputTypeError(
-            f"Output {index} is a tensor of layout {leaf.layout} on {leaf.device}, not a dense one."
+            f"Output {index} is a tensor of layout {leaf.layout} on {leaf.device}. Outputs must be "
+            "dense tensors with elements."
         )
     return leaf
 
