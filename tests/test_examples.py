@@ -15,6 +15,7 @@ from builder.notebooks import code_hash
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+SLOW = ("compare_two_compilers",)
 
 
 def run_python(arguments: list[str], directory: Path) -> str:
@@ -29,7 +30,13 @@ def run_python(arguments: list[str], directory: Path) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
+        for path in SCRIPTS
+    ],
+)
 def test_an_example_runs(script: Path, tmp_path: Path) -> None:
     assert run_python([str(script)], tmp_path)
 

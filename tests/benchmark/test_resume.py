@@ -40,7 +40,9 @@ def start(command: list[str], out: Path) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_the_same_command_continues_where_a_stopped_one_was(
     tmp_path: Path, how: signal.Signals
 ) -> None:

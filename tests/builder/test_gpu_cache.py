@@ -42,6 +42,7 @@ def outcome(key: str, reason: str = "") -> dict[str, Any]:
     return {"key": key, "id": f"example/{key}", "reason": reason, "compile_s": 2.0, "entries": []}
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_run_takes_the_graph_from_caches_of_another_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -15,14 +15,15 @@ torch = pytest.importorskip("torch")
 
 from graphnet_datasets.compilers.base import Compiler  # noqa: E402
 from tests.compilers.dtype_trials import DTYPES  # noqa: E402
-from tests.compilers.test_conformance import ENTRIES, SLOW  # noqa: E402
+from tests.compilers.test_conformance import ENTRIES  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
 
 def parameters() -> list[Any]:
+    quick = ("eager", "onnxruntime", "torchscript")
     return [
-        pytest.param(entry, id=entry.name, marks=[pytest.mark.slow] if entry.name in SLOW else [])
+        pytest.param(entry, id=entry.name, marks=[] if entry.name in quick else [pytest.mark.slow])
         for entry in ENTRIES
     ]
 

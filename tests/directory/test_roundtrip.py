@@ -46,7 +46,9 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2, 3))]
+)
 @pytest.mark.parametrize(("root", "count"), [("samples", 142), ("paddle_samples", 59)])
 def test_import_export_import_is_the_identity(
     upstream_samples: Path, tmp_path: Path, root: str, count: int, part: int

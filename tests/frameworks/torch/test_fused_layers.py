@@ -148,6 +148,7 @@ def folders(upstream_samples: Path) -> Iterator[Path]:
         yield path.parent
 
 
+@pytest.mark.slow
 def test_no_graph_of_upstream_is_refused_unasked(upstream_samples: Path) -> None:
     for folder in folders(upstream_samples):
         [sample] = read_directory(folder)

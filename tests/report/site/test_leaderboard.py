@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets import load_dataset
@@ -14,6 +15,7 @@ from graphnet_datasets.cli.app import app
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
 
 
+@pytest.mark.slow
 def test_the_site_of_the_embedded_records_is_complete(tmp_path: Path) -> None:
     out = tmp_path / "site"
     result = CliRunner().invoke(app, ["report", "graphnet", "--out", str(out)])
