@@ -19,8 +19,8 @@ from ..scores import Outcome
 from ..scores.summary_text import describe_run
 from ..scores.variants import TOLERANCE
 from ..scores.warnings import IMPOSSIBLE, first_of
-from ..storage.selection import select_rows
-from ..terminal import counted, printable_line
+from ..storage.selection import select_one
+from ..terminal import printable_line
 from .runner import run_records
 from .settings import Settings
 from .solution_files import SUFFIXES, read_solution, reference_of_file, reference_of_text
@@ -150,8 +150,7 @@ def check(
 
     Raises:
         CandidateError: the candidate's file does not exist or offers no single candidate.
-        DatasetNotFoundError: there is no such sample.
-        RunError: several samples are selected.
+        DatasetNotFoundError: there is no such sample, or several samples are selected.
 
     >>> from graphnet_datasets.sample import Input, Op, Value
     >>> from graphnet_datasets.sample.arguments import Ref
@@ -163,22 +162,16 @@ def check(
     >>> check(relu, candidate, has_oracle=False, has_profile=False).is_right
     True
     """
-    rows = select_rows(
-        os.fspath(sample) if isinstance(sample, os.PathLike) else sample, dataset=source
-    )
-    if len(rows) != 1:
-        raise RunError(
-            f"`{sample}` names {counted(len(rows), 'sample')}, but a candidate is for one sample. "
-            "Pass the id of one sample."
-        )
-    checked = sample_from_row(rows[0])
+    name = os.fspath(sample) if isinstance(sample, os.PathLike) else sample
+    row = select_one(name, dataset=source)
+    checked = sample_from_row(row)
     chosen = dataclasses.replace(settings or Settings(), **changes)
     has_scalars = any(graph_input.role == "scalar" for graph_input in checked.inputs)
     if not chosen.num_variations and (checked.is_dynamic or has_scalars):
         chosen = dataclasses.replace(chosen, num_variations=NUM_SIZES)
     reference = reference_of_candidate(candidate)
     records = run_records(
-        rows, reference, device, out, source=source, settings=chosen, on_record=lambda _: None
+        [row], reference, device, out, source=source, settings=chosen, on_record=lambda _: None
     )
     (record,) = records.to_pylist()
     return describe_check(record)

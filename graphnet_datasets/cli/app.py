@@ -50,11 +50,24 @@ from . import (
 from .completion import add_completion
 from .disk import describe_disk_error
 from .empty_directories import removed_if_empty
+from .option_types import explain_value, show_plain_types
 from .terminal import echo
 
 # Newer releases of typer contain a copy of click, whose exceptions are not those of click.
 _UsageError: Any = typer.BadParameter.__base__
 
+
+_PANELS = {
+    "Graphs": ("list", "show", "select", "problem"),
+    "Compilers": ("doctor", "run", "check", "bisect", "compilers", "device"),
+    "Records of runs": ("score", "compare", "plot", "report", "import-log"),
+    "New graphs": ("import", "transform", "translate", "validate", "calibrate"),
+    "Other formats": ("convert", "export", "kernels"),
+    "Publishing": ("push", "submit"),
+    "Tuning": ("tasks", "tune", "records", "tc"),
+}
+"""The panels of the help, with their commands in this order."""
+_PANEL_OF = {name: panel for panel, names in _PANELS.items() for name in names}
 
 COMMAND_GROUP = "graphnet_datasets.commands"
 """The entry point group for commands of other packages; a value is a sequence of `typer.Typer`."""
@@ -79,9 +92,14 @@ class _Root(typer.core.TyperGroup):
             validate.start_early(ctx, args[command + 1 :])
         return super().parse_args(ctx, args)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        show_plain_types(self, ctx)
+        super().format_help(ctx, formatter)
+
     def list_commands(self, ctx: Any) -> list[str]:
         self._add_plugins()
-        return super().list_commands(ctx)
+        names = super().list_commands(ctx)
+        return [*(name for name in _PANEL_OF if name in names), *({*names} - {*_PANEL_OF})]
 
     def _add_plugins(self) -> None:
         """Add the commands of other packages; those of the library cannot be replaced."""
@@ -97,17 +115,17 @@ class _Root(typer.core.TyperGroup):
         if cmd_name not in self.commands:
             self._add_plugins()
         command = super().get_command(ctx, cmd_name)
-        is_completing = ctx.resilient_parsing
-        return add_completion(command) if command is not None and is_completing else command
+        if command is None:
+            return None
+        _prepare_help(command, _PANEL_OF.get(cmd_name, "Other commands"), ctx)
+        return add_completion(command) if ctx.resilient_parsing else command
 
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except _UsageError as error:
-            if type(error).__name__ == "MissingParameter" and error.ctx:
-                error.message = error.ctx.command.epilog or ""  # a command line to start from
-            error.message = printable(error.message)
+            error.message = printable(_explain_usage(error))
             raise
         except (typer.Exit, typer.Abort):
             raise
@@ -117,6 +135,42 @@ class _Root(typer.core.TyperGroup):
             _fail(error)
         else:
             return result
+
+
+def _leaves(command: Any) -> list[Any]:
+    """Return the commands in a group of commands, or the command itself."""
+    if not hasattr(command, "commands"):
+        return [command]
+    return [leaf for part in command.commands.values() for leaf in _leaves(part)]
+
+
+def _prepare_help(command: Any, panel: str, ctx: Any) -> None:
+    command.rich_help_panel = panel
+    for leaf in _leaves(command):
+        show_plain_types(leaf, ctx)
+
+
+def _explain_usage(error: Any) -> str:
+    """Return the message for a command line that cannot be parsed, with the way out."""
+    command = error.ctx.command if error.ctx else None
+    example = (command.epilog if command else "") or ""
+    kind = type(error).__name__
+    if kind == "MissingParameter":
+        return example  # the name of the parameter precedes the message
+    if kind == "NoSuchOption" and not error.possibilities:
+        group = error.ctx.find_root().command
+        others = [
+            name
+            for name in group.list_commands(error.ctx)
+            for leaf in _leaves(group.get_command(error.ctx, name))
+            if any(error.option_name in parameter.opts for parameter in leaf.params)
+        ]
+        verbs = ", ".join(f"`{name}`" for name in dict.fromkeys(others))
+        return f"{error.message}. It is an option of {verbs}." if others else error.message
+    if kind == "UsageError":
+        end = "" if error.message.endswith(("?", ".")) else "."
+        return f"{error.message}{end} {example}"
+    return explain_value(error) or error.message
 
 
 def _sentence(error: Exception) -> str | None:

@@ -86,9 +86,9 @@ def bisect_sample(
     from ..bisection import Budget, bisect
     from ..bisection.bisecting import default_settings
     from ..sample import Sample
-    from ..storage.selection import select_rows
+    from ..storage.selection import select_one
 
-    sample = Sample.from_row(_only(select_rows(sample_id, dataset=dataset), sample_id))
+    sample = Sample.from_row(select_one(sample_id, dataset=dataset))
     settings = default_settings(
         weights=weights,
         seed=seed,
@@ -135,15 +135,6 @@ def check_compiler(compiler: str) -> str:
     if not frameworks:
         find_entry(resolve_name(compiler))
     return "torch" if len(frameworks) != 1 else frameworks.pop()
-
-
-def _only(rows: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    if len(rows) != 1:
-        raise typer.BadParameter(
-            f"`{name}` names {counted(len(rows), 'sample')}; bisect one at a time by its id",
-            param_hint="ID",
-        )
-    return rows[0]
 
 
 @contextlib.contextmanager

@@ -103,6 +103,10 @@ def _names() -> Iterable[str]:
     return [ALL, *configs, *_column("id")()]
 
 
+def _listed_names() -> Iterable[str]:
+    return [*_configs(), *_column("id")()]
+
+
 def _configs() -> Iterable[str]:
     from ..schema import ALL, CONFIGS
 
@@ -111,6 +115,7 @@ def _configs() -> Iterable[str]:
 
 _VALUES: dict[str, Callable[[], Iterable[str]]] = {
     "names": _names,
+    "listed": _listed_names,
     "what": _names,
     "sample_id": _names,
     "config": _configs,
@@ -128,5 +133,5 @@ _VALUES: dict[str, Callable[[], Iterable[str]]] = {
     "only": _checks,
 }
 """Functions that return the values of parameters, by the parameter's name."""
-_PATHS = ("names", "what", "sample_id")
+_PATHS = ("names", "listed", "what", "sample_id")
 """Parameters that also take paths."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DatasetNotFoundError, DiskError, RunError
+from ..errors import DiskError, RunError
 from ..terminal import counted, printable_line
 from .disk import new_output
 from .groups import with_groups
@@ -45,11 +46,12 @@ HASH_LENGTH = 32
 @app.command("list", epilog="Example: graphnet list cv --name resnet --max-ops 200")
 @with_groups
 def print_rows(
-    config: Annotated[
-        str | None,
+    listed: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="A task, `all`, `excluded` (what failed a check), or parts of graphs: `sole_op`, "
-            "`fusible`, `typical`. Default: all graphs."
+            metavar="names",
+            help="Tasks, `all`, `excluded` (what failed a check), parts of graphs (`sole_op`, "
+            "`fusible`, `typical`), ids, or paths. Default: all graphs.",
         ),
     ] = None,
     *,
@@ -65,10 +67,14 @@ def print_rows(
 
     from ..schema.tables import ALL, GRAPHS, config_named
     from ..storage.filters import nearest_choices
-    from ..storage.selection import list_rows
+    from ..storage.selection import LIST, choose, is_path, list_rows
 
     filters = dataclasses.replace(selection.filters(), limit=None)
-    table = config_named(config or ALL).table
+    names = listed or [ALL]
+    has_configs = not any(is_path(n) or n.startswith(LIST) or "/" in n for n in names)
+    tables = {config_named(name).table for name in names if has_configs}
+    table = tables.pop() if len(tables) == 1 else GRAPHS
+    has_configs &= not tables
     for name, column in filters.columns().items():
         if column not in table.schema.names:
             hint = "`sole_op`, `fusible` or `typical`" if name in PART_FILTERS else "graphs, `all`"
@@ -78,14 +84,21 @@ def print_rows(
             )
     columns = LISTED if table is GRAPHS else table.listed
     compared = dict.fromkeys((*columns, *filters.columns().values()))
-    listed = list_rows(selection.dataset, config, list(compared))
-    rows = [{name: row[name] for name in columns} for row in listed if filters.keeps(row)]
+    dataset = selection.dataset
+    if has_configs:
+        of_configs = (list_rows(dataset, name, list(compared)) for name in listed or [None])
+        entries = [*itertools.chain.from_iterable(of_configs)]
+    else:
+        entries = [*choose(names, dataset=dataset).stream(list(compared))]
+    if len(names) > 1:
+        entries = [*{tuple(map(str, row.values())): row for row in entries}.values()]
+    rows = [{name: row.get(name) for name in columns} for row in entries if filters.keeps(row)]
     if table.holds_samples:
         rows.sort(key=lambda row: (row["num_ops"], row["id"]))
     shown = rows[: selection.limit]
-    if listed and not rows:
+    if entries and not rows:
         named = table.rows.partition(" ")[0] if table.holds_samples else "rows"
-        echo(nearest_choices(filters, listed, named), err=True)
+        echo(nearest_choices(filters, entries, named), err=True)
     if as_json:
         for row in shown:
             echo(json.dumps(row, default=str))  # for times
@@ -139,15 +152,9 @@ def _show(
 ) -> None:
     from ..frameworks import print_source
     from ..sample import Sample
-    from ..storage.selection import select_rows
+    from ..storage.selection import select_one
 
-    rows = select_rows(sample_id, dataset=dataset)
-    if len(rows) != 1:
-        listed = ", ".join(f"`{row['id']}`" for row in rows[:5])
-        raise DatasetNotFoundError(
-            f"`{sample_id}` selects {len(rows)} samples. Show one of them by its id: {listed} …"
-        )
-    (row,) = rows
+    row = select_one(sample_id, dataset=dataset)
     shown = (*LISTED, "mode", "structure_hash", "signature_hash", "why_excluded")
     columns = {name: row.get(name) for name in shown}
     columns |= {name: row[name] for name in PART_COLUMNS if row.get(name) is not None}

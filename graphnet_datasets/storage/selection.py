@@ -17,11 +17,13 @@ from ..sample import Sample
 from ..schema import ALL, CONFIGS, sample_from_row, sample_to_row
 from ..schema.tables import COMPILER_BUGS, SUBGRAPHS
 from ..suggestions import did_you_mean
+from ..terminal import counted
 from ..verbosity import hidden_progress_bars
 from .filters import Filters, as_filters, columns_of, nearest_choices
 from .loading import load_dataset, locate
 from .local_rows import read_local_ids, read_local_rows
 
+MAX_IDS_NAMED = 5
 LIST = "@"
 """Prefix of a path of a file with sample ids, one per line."""
 
@@ -85,6 +87,26 @@ def require(
     if not len(chosen):
         raise no_match(samples, filters, dataset=dataset)
     return chosen
+
+
+def select_one(sample: Any, *, dataset: str | os.PathLike[str] = "graphnet") -> dict[str, Any]:
+    """Return the row of the only sample that a name, a path, a sample or a row selects.
+
+    Raises:
+        DatasetNotFoundError: there is no such name or path, or it selects several samples.
+
+    >>> select_one("torch/resnet-18")["num_ops"]
+    69
+    """
+    chosen = choose(sample, dataset=dataset)
+    if len(chosen) != 1:
+        listed = ", ".join(f"`{name}`" for _, name in chosen.names[:MAX_IDS_NAMED])
+        more = " …" if len(chosen) > MAX_IDS_NAMED else ""
+        raise DatasetNotFoundError(
+            f"`{sample!s:.200}` selects {counted(len(chosen), 'sample')}, but one is needed. "
+            + (f"Choose one by its id: {listed}{more}" if listed else "Choose another path.")
+        )
+    return chosen.read()[0]
 
 
 def no_match(

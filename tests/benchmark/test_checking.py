@@ -10,7 +10,7 @@ import pytest
 
 from graphnet_datasets.benchmark import CheckResult, check, run_records
 from graphnet_datasets.benchmark.checking import describe_check, reference_of_candidate
-from graphnet_datasets.errors import CandidateError, CompilerError, RunError
+from graphnet_datasets.errors import CandidateError, CompilerError, DatasetNotFoundError
 from graphnet_datasets.sample import Input, Op, Sample, Symbol, Value
 from graphnet_datasets.sample.arguments import Ref
 
@@ -153,7 +153,9 @@ def test_a_symbolic_graph_is_called_with_other_sizes() -> None:
 
 
 def test_several_samples_are_refused() -> None:
-    with pytest.raises(RunError, match="names 2 samples, but a candidate is for one sample"):
+    with pytest.raises(
+        DatasetNotFoundError, match=r"selects 2 samples, but one is needed\. Choose"
+    ):
         check([LINEAR, BATCHED], lambda x: x)  # type: ignore[arg-type]
 
 

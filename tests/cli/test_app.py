@@ -41,6 +41,21 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     assert f"Example: graphnet {command}" in result.stdout
 
 
+@pytest.mark.parametrize("command", [[], ["run"], ["tc", "tune"], ["doctor"]])
+def test_the_help_names_plain_types(command: list[str]) -> None:
+    text = CliRunner().invoke(app, [*command, "--help"]).stdout
+    assert "<" not in text.replace("<=", "") and "list[" not in text
+    assert not command or "TEXT" in text
+
+
+def test_the_help_lists_commands_in_panels() -> None:
+    text = CliRunner().invoke(app, ["--help"]).stdout
+    titles = ("Graphs", "Compilers", "Records of runs", "New graphs", "Publishing", "Tuning")
+    places = [text.index(f"─ {title} ─") for title in titles]
+    assert places == sorted(places)
+    assert "Other commands" not in text
+
+
 def test_an_error_of_ours_is_one_sentence_and_exit_status_1() -> None:
     result = CliRunner().invoke(app, ["list", "--dataset", "./missing"])
     assert (result.exit_code, result.stdout) == (1, "")

@@ -57,6 +57,9 @@ def test_list_prints_a_table_by_size(root: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
+        (["cv/chain-20", "nlp/chain-2", "nlp/chain-2"], ["nlp/chain-2", "cv/chain-20"]),
+        (["nlp", "cv", "--min-ops", "25"], ["cv/chain-25"]),
+        (["nlp", "nlp/chain-2", "--max-ops", "1"], ["nlp/chain-1"]),
         (["--max-ops", "2"], ["cv/chain-1", "nlp/chain-1", "cv/chain-2", "nlp/chain-2"]),
         (["--min-ops", "23", "--family", "od"], ["cv/chain-23", "cv/chain-25"]),
         (["--task", "nlp", "--task", "audio", "--limit", "1"], ["nlp/chain-1"]),
@@ -152,7 +155,7 @@ def test_show_wants_one_sample(root: Path) -> None:
     result = call("show", root / "nlp" / "train-0000.parquet", exit_code=1)
     ids = ", ".join(f"`nlp/chain-{size}`" for size in range(1, 6))
     path = root / "nlp" / "train-0000.parquet"
-    message = f"Error: `{path}` selects 5 samples. Show one of them by its id: {ids} …"
+    message = f"Error: `{path}` selects 5 samples, but one is needed. Choose one by its id: {ids}"
     assert result.stderr.splitlines()[-1] == message
     assert call("show", "cv/chain-2", "--names", "short", exit_code=2).stdout == ""
 

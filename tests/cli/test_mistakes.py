@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.compilers.registry import import_reference
@@ -59,8 +60,34 @@ def test_a_misspelled_attribute_of_a_file_is_suggested(folder: Path) -> None:
 
 def test_a_negative_limit_is_refused(folder: Path) -> None:
     result = call("list", "cv", "--dataset", folder, "--limit", "-3", exit_code=2)
-    assert "--limit" in result.stderr
-    assert "greater than or equal to 1" in result.stderr
+    expected = "Expected an integer of at least 1, got `-3`."
+    assert _usage(result) == f"Invalid value for '--limit': {expected}"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("list --min-ops 1e3", "Invalid value for '--min-ops': Expected an integer, got `1e3`."),
+        ("score runs --b x", "Invalid value for '--b': Expected a number, got `x`."),
+        (
+            "run cv --tolerance 9",
+            "Invalid value for '--tolerance': Expected an integer from -10 to 5, got `9`.",
+        ),
+        ("show a/b --trials 3", "No such option: --trials. It is an option of `tune`."),
+        (
+            "show a/b nlp",
+            "Got unexpected extra argument(s) (nlp). Example: graphnet show torchvision/resnet18",
+        ),
+    ],
+)
+def test_a_command_line_that_cannot_be_parsed(words: str, message: str) -> None:
+    assert _usage(call(*words.split(), exit_code=2)) == message
+
+
+def _usage(result: Result) -> str:
+    """Return the message in the frame of a usage error."""
+    frame = result.stderr.partition("─╮")[2].rpartition("╰─")[0]
+    return " ".join(frame.replace("│", "").split())
 
 
 @pytest.mark.parametrize("offline", ["0", "1"])
@@ -96,8 +123,23 @@ def test_a_site_is_not_written_over_a_file(tmp_path: Path) -> None:
     path = tmp_path / "site.txt"
     path.write_text("notes")
     result = call("report", "graphnet", "--out", path, exit_code=2)
-    assert "Name a directory for a site, or an .html file" in " ".join(result.stderr.split())
+    assert "Name a directory for a site, or an .html file" in _usage(result)
     assert path.read_text() == "notes"
+
+
+@pytest.mark.parametrize(
+    "words", ["show cv", "bisect cv --compiler eager", "check cv {file}", "tc from-graph cv"]
+)
+@pytest.mark.torch
+def test_a_config_where_one_sample_is_needed(words: str, folder: Path) -> None:
+    path = folder / "mine.py"
+    path.write_text("def candidate(x):\n    return (x,)\n")
+    arguments = words.format(file=path).split()
+    message = call(*arguments, "--dataset", folder, exit_code=1).stderr
+    ids = ", ".join(f"`cv/chain-{number}`" for number in range(1, 6))
+    assert message == (
+        f"Error: `cv` selects 25 samples, but one is needed. Choose one by its id: {ids} …\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -267,19 +267,14 @@ def from_graph(
     """Print the definitions that the compiler `tc` makes of a graph."""
     from ...frameworks import framework_named, make_inputs, materialize
     from ...sample import Sample
-    from ...storage.selection import select_rows
+    from ...storage.selection import select_one
 
     if not framework_named("torch").is_installed:
         raise framework_named("torch").missing("Making tensor comprehensions of graphs")
     from ..graphs.capturing import capture_graph
     from ..graphs.compiling import plan_graph
 
-    rows = select_rows(sample_id, dataset=dataset)
-    if len(rows) != 1:
-        raise DatasetNotFoundError(
-            f"`{sample_id}` selects {len(rows)} samples. Choose one by its id."
-        )
-    sample = Sample.from_row(rows[0])
+    sample = Sample.from_row(select_one(sample_id, dataset=dataset))
     if sample.framework != "torch":
         raise TensorComprehensionError(
             f"`{sample.id}` is a graph of {sample.framework}; the compiler supports only graphs "
