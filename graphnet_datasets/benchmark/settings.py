@@ -95,6 +95,8 @@ class Settings:
             raise RunError(
                 f"The setting `num_threads` is {self.num_threads}; it must be at least 1."
             )
+        if not -(2**63) <= self.seed < 2**63:
+            raise RunError(f"The setting `seed` is {self.seed}; it must fit into 64 bits.")
         if self.compile_cache is not None:
             object.__setattr__(self, "compile_cache", str(Path(self.compile_cache).resolve()))
         if self.compile_cache is not None and not Path(self.compile_cache).is_dir():

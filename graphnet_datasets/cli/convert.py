@@ -58,7 +58,7 @@ def convert_samples(
     limits = Limits(default_timeout_s=timeout, memory_bytes=int(memory_limit * 2**30))
     with (
         stoppable(f"The files so far are in `{out}`"),
-        new_output(out),
+        new_output(out, kind="directory"),
         show_count("Converting", "graphs") as count,
     ):
         report = convert(

@@ -143,7 +143,12 @@ def print_sample(
             f"The directory `{svg.parent}` of the picture does not exist. Create it, or choose "
             "another path."
         )
-    with new_output(svg):
+    if svg is not None and svg.suffix.lower() != ".svg":
+        raise typer.BadParameter(
+            f"The picture is an SVG file. Expected a path that ends in `.svg`, got `{svg}`.",
+            param_hint="--svg",
+        )
+    with new_output(svg, kind="file"):
         _show(sample_id, dataset, names, svg, max_boxes, as_json)
 
 

@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 _REASONS = {
     errno.EACCES: "You have no right to read or write `{path}`. Ask its owner, or choose another "
@@ -65,11 +66,13 @@ def _path_of(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def new_output(*outputs: Path | str | None) -> Iterator[None]:
+def new_output(
+    *outputs: Path | str | None, kind: Literal["file", "directory"] | None = None
+) -> Iterator[None]:
     """Check early that outputs can be written, and remove empty new folders if the work fails.
 
     The work may take hours, so an unwritable path is reported before it starts. Paths that are None
-    and URLs are not checked.
+    and URLs are not checked. Existing outputs must be of `kind`.
 
     Raises:
         OSError: a path cannot be written.
@@ -79,6 +82,10 @@ def new_output(*outputs: Path | str | None) -> Iterator[None]:
         if output is None or "://" in str(output):
             continue
         out = Path(output).absolute()
+        if kind == "file" and out.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(output))
+        if kind == "directory" and out.is_file():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(output))
         absent = [place for place in (out, *out.parents) if not place.exists()]
         _try_to_write(out.parents[len(absent) - 1] if absent else out, out)
         missing += absent

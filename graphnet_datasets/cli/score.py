@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from ..scores import Scores
 
 app = typer.Typer()
+
+_OTHER_FILES = (".pdf", ".png", ".svg", ".md", ".txt", ".json", ".csv", ".parquet")
+"""Suffixes of files that `report` does not write."""
 
 RunSets = Annotated[
     list[Path], typer.Argument(help="Directories of runs, Parquet files, or `graphnet`.")
@@ -70,7 +74,7 @@ def score(
     full: Annotated[
         bool, typer.Option("--full", help="Print S(t) and ES(t) at every t, and their components.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per compiler.")] = False,
     *,
     selection: SelectionOptions,
 ) -> None:
@@ -78,32 +82,30 @@ def score(
     from ..scores.latency import SizeClass, split_by_size
     from ..scores.text import text_table
 
-    arms = filter_arms(_run_sets(runs, compiler), selection)
     options = _score_options(p, b, variant, duplicates)
+    arms = filter_arms(_run_sets(runs, compiler), selection)
     columns = ["task"] * by_task + ["subtask"] * by_subtask
     if as_json:
-        if len(arms) > 1:
-            raise ScoreError(
-                f"There are runs of {', '.join(f'`{name}`' for name in arms)}, but "
-                "`--json` prints the scores of one compiler. Choose it with `--compiler`."
-            )
-        ((name, table),) = arms.items()
-        result = _as_json(table, options)
-        result["summary"] = summarise(table, **options).to_dict()
-        for column in columns:
-            result[f"by_{column}"] = {
-                value: _as_json(part, options) for value, part in _scorable(table, column, options)
-            }
-        if by_size:
-            result["by_size"] = {
-                str(size): summarise(parts[name], **options).to_dict()
-                for size, parts in split_by_size(arms).items()
-            }
-        if by_sample:
-            result["by_sample"] = samples.plain(
-                samples.by_sample(table, duplicates=options["duplicates"])
-            )
-        echo(json.dumps(result, allow_nan=False))
+        for name, table in arms.items():
+            result = {"arm": name, "summary": summarise(table, **options).to_dict()}
+            # An arm without a run that counts has a summary, but no scores.
+            if len(arms) == 1 or _scorable_parts({name: table}, options):
+                result |= _as_json(table, options)
+            for column in columns:
+                parts = _scorable_parts(split_by(table, column), options)
+                result[f"by_{column}"] = {
+                    value: _as_json(part, options) for value, part in parts.items()
+                }
+            if by_size:
+                result["by_size"] = {
+                    str(size): summarise(of_size[name], **options).to_dict()
+                    for size, of_size in split_by_size({name: table}).items()
+                }
+            if by_sample:
+                result["by_sample"] = samples.plain(
+                    samples.by_sample(table, duplicates=options["duplicates"])
+                )
+            echo(json.dumps(result, allow_nan=False))
         return
     _print_arms(arms, options, is_full=full, has_headline=True)
     for size, of_size in split_by_size(arms).items() if by_size else ():
@@ -264,6 +266,9 @@ def check_duplicates(duplicates: str) -> Any:
 
 
 def _score_options(p: float | None, b: float, variant: str, duplicates: str) -> dict[str, Any]:
+    from ..scores.variants import find_variant
+
+    find_variant(variant)  # before the records are read
     return {"p": p, "b": b, "variant": variant, "duplicates": check_duplicates(duplicates)}
 
 
@@ -284,15 +289,13 @@ def _as_json(table: pa.Table, options: dict[str, Any]) -> dict[str, Any]:
     return s.to_dict() | es.to_dict()
 
 
-def _scorable(table: pa.Table, column: str, options: dict[str, Any]) -> list[tuple[str, pa.Table]]:
+def _scorable_parts(parts: Mapping[str, pa.Table], options: dict[str, Any]) -> dict[str, pa.Table]:
     """Return the parts with at least one run that counts."""
-    from ..scores import split_by
     from ..scores.records import make_records
     from ..scores.variants import find_variant
 
     variant = find_variant(options["variant"])
-    parts = split_by(table, column).items()
-    return [(key, part) for key, part in parts if make_records(part, variant).num_samples]
+    return {name: part for name, part in parts.items() if make_records(part, variant).num_samples}
 
 
 @app.command(
@@ -331,12 +334,9 @@ def plot(
 ) -> None:
     from ..report import plot_runs
 
-    with new_output(out):
-        written = plot_runs(
-            _run_sets(runs, compiler),
-            out,
-            **_score_options(p, b, variant, duplicates),
-        )
+    options = _score_options(p, b, variant, duplicates)
+    with new_output(out, kind="directory"):
+        written = plot_runs(_drawable(_run_sets(runs, compiler), options), out, **options)
     for path in written:
         echo(str(path))
 
@@ -368,20 +368,30 @@ def report(
     from ..report import write_page, write_site
 
     is_page = out.suffix.lower() in (".html", ".htm")
-    if out.is_file() and not is_page:
+    if not is_page and (out.is_file() or (out.suffix.lower() in _OTHER_FILES and not out.exists())):
         raise typer.BadParameter(
-            f"`{out}` is a file. Name a directory for a site, or an .html file for a single page.",
+            f"`{out}` names a file. Name a directory for a site, or an .html file for a single "
+            "page.",
             param_hint="--out",
         )
     options = {"title": title, **_score_options(p, b, variant, duplicates)}
-    with new_output(out):
+    with new_output(out, kind="file" if is_page else "directory"):
         if is_page:
-            written = write_page(_run_sets(runs, compiler), out, **options)
+            written = write_page(_drawable(_run_sets(runs, compiler), options), out, **options)
         else:
             source = dataset if pictures else None
             site = write_site(_run_sets(runs, compiler), out, dataset=source, **options)
             written = site / "index.html"
     echo(str(written))
+
+
+def _drawable(arms: dict[str, pa.Table], options: dict[str, Any]) -> dict[str, pa.Table]:
+    """Return the arms with a run that counts, or all arms if no run counts; print the others."""
+    drawable = _scorable_parts(arms, options)
+    for name in arms if drawable else ():
+        if name not in drawable:
+            echo(f"`{name}` is left out, because none of its runs counts.", err=True)
+    return drawable or arms
 
 
 def _run_sets(paths: list[Path], compiler: str | None) -> dict[str, pa.Table]:

@@ -66,7 +66,7 @@ def select_samples(
     prediction error to standard error. Other commands accept the file as `@FILE`: graphnet run
     @ids.txt.
     """
-    with new_output(out):
+    with new_output(out, kind="file"):
         if predict is not None:
             chosen: Any = _predicting(predict, count, selection, [*(names or ()), *(within or ())])
         else:

@@ -162,6 +162,11 @@ def resolve_name(name: str) -> str:
     module, colon, attribute = name.rpartition(":")
     if not colon:
         return name
+    if Path(module).expanduser().is_dir() and not module.isidentifier():
+        raise CompilerError(
+            f"`{module}` in `{name}` is a directory. Name a file in it: "
+            f"`{Path(module) / 'file.py'}:{attribute}`."
+        )
     if module.endswith(".py"):
         path = Path(module).expanduser()
         if not path.is_file():

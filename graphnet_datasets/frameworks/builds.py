@@ -39,9 +39,10 @@ def find_build_problem(frameworks: Iterable[str], device: str) -> str:
         versions.append(f"{name} ({version})")
     if not versions:
         return ""
+    verb = "is" if len(versions) == 1 else "are"
     return (
-        f"CUDA is not available: this {' and this '.join(versions)} is built without it. Install a "
-        "CUDA build, or drop `--device`."
+        f"CUDA is not available: this {' and this '.join(versions)} {verb} built without it. "
+        "Install a CUDA build, or drop `--device`."
     )
 
 

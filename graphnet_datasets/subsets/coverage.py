@@ -87,6 +87,8 @@ def cover(
     """
     if count < 1:
         raise RunError(f"`count` must be at least 1, got {count}.")
+    if not kinds:
+        raise RunError(f"No kind to cover was named. Choose from {', '.join(KINDS)}.")
     for kind in kinds:
         if kind not in KINDS:
             raise RunError(

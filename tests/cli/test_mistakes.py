@@ -143,6 +143,35 @@ def test_a_config_where_one_sample_is_needed(words: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("select --cover , --count 2", "No kind to cover was named. Choose from operators, "),
+        ("run cv --compiler .:Mine", "`.` in `.:Mine` is a directory. Name a file in it: "),
+        ("run cv --seed 99999999999999999999", "The setting `seed` is 99999999999999999999; it "),
+        ("convert cv --to networkx --out mine.py", "`mine.py` exists already. Choose another "),
+        ("show cv/chain-1 --svg a.svg", "`a.svg` is a directory, not a file. Choose a file."),
+        ("select --count 2 --out a.svg", "`a.svg` is a directory, not a file. Choose a file."),
+        ("list ./nothing", "The path `nothing` does not exist. Check it."),
+        ("list cv/chian-2", "`cv/chian-2` is neither a config nor the id of a sample of "),
+    ],
+)
+def test_mistakes_are_answered_by_a_sentence(
+    words: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "mine.py").touch()
+    (folder / "a.svg").mkdir()
+    monkeypatch.chdir(folder)
+    result = call(*words.split(), "--dataset", folder, exit_code=1)
+    assert result.stderr.startswith(f"Error: {message}")
+
+
+@pytest.mark.parametrize("words", ["show a/b --svg a.pdf", "report graphnet --out a.pdf"])
+def test_files_of_other_formats_are_refused(words: str) -> None:
+    message = _usage(call(*words.split(), exit_code=2))
+    assert "`a.pdf`" in message and (".svg" in message or ".html" in message)
+
+
+@pytest.mark.parametrize(
     ("arguments", "missing", "example"),
     [
         (["score"], "'runs'", "Example: graphnet score"),

@@ -161,20 +161,32 @@ def test_score_by_task(runs: Path) -> None:
     assert found["by_task"]["cv"]["samples"] == 2
 
 
-def test_two_compilers_give_two_tables_and_no_json(two_arms: Path) -> None:
+def test_two_compilers_give_two_rows_and_two_objects(two_arms: Path) -> None:
     text = invoke("score", two_arms).stdout
     assert [line.split()[:2] for line in text.splitlines()[1:3]] == [
         ["torchscript", "1"],
         ["inductor", "4"],
     ]
-    result = invoke("score", two_arms, "--json")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == (
-        "Error: There are runs of `inductor`, `torchscript`, but `--json` prints the "
-        "scores of one compiler. Choose it with `--compiler`.\n"
-    )
+    result = invoke("score", two_arms, "--json", "--by-size")
+    assert result.exit_code == 0
+    objects = {arm["arm"]: arm for arm in map(json.loads, result.stdout.splitlines())}
+    assert {name: arm["samples"] for name, arm in objects.items()} == {
+        "inductor": 4,
+        "torchscript": 1,
+    }
+    assert objects["inductor"]["summary"]["right"] == 1
     chosen = json.loads(invoke("score", two_arms, "--json", "--compiler", "torchscript").stdout)
     assert chosen["samples"] == 1
+
+
+def test_an_arm_without_a_run_that_counts_does_not_hide_the_others(tmp_path: Path) -> None:
+    broken = {**BROKEN_EAGER, "compiler": "torchscript"}
+    path = write(tmp_path / "runs.parquet", [*FOUR, broken])
+    lines = invoke("score", path, "--json").stdout.splitlines()
+    assert [json.loads(line)["summary"]["graphs"] for line in lines] == [4, 1]
+    result = invoke("report", path, "--out", tmp_path / "page.html")
+    assert result.exit_code == 0
+    assert result.stderr == "`torchscript` is left out, because none of its runs counts.\n"
 
 
 def test_score_compares_several_run_sets(runs: Path, two_arms: Path) -> None:

@@ -187,9 +187,10 @@ def read_candidate(
         for error_class in COMPILER_ERRORS:
             if kind == error_class.__name__:
                 raise error_class(error["message"])
+        reason = f"{error['type']}: {error['message']}" if error["type"] else str(outcome.ending)
         raise CompilerError(
-            f"The compiler `{compiler}` cannot be loaded ({outcome.ending}): "
-            f"{error['type']}: {error['message']}"
+            f"The compiler `{compiler}` cannot be loaded: {reason.rstrip('.')}. Correct its file "
+            "or its package."
         )
     messages = outcome.merged()
     if messages.get("device_problem"):
