@@ -184,10 +184,25 @@ def _sentence(error: Exception) -> str | None:
 
 def _fail(error: Exception) -> NoReturn:
     if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.EBADF, errno.ENOSPC):
+        is_cut_off = _is_output_cut_off()
         _forget_output()
+        if is_cut_off:
+            raise typer.Exit(1) from error
     with contextlib.suppress(OSError, ValueError):
         echo(f"Error: {hide_credentials(_sentence(error) or str(error))}", err=True)
     raise typer.Exit(1) from error
+
+
+def _is_output_cut_off() -> bool:
+    """Return whether the reader of the output has ended, as with `graphnet list | head`."""
+    try:
+        from select import POLLERR, poll
+
+        reader = poll()
+        reader.register(sys.stdout.fileno(), 0)
+        return any(events & POLLERR for _, events in reader.poll(0))
+    except (ImportError, OSError, ValueError):  # not every system has `poll`
+        return False
 
 
 def _forget_output() -> None:

@@ -135,6 +135,8 @@ def test_output_that_cannot_be_written_ends_in_a_sentence(root: Path, output: st
     done = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True)
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+    if output == "closed":
+        assert done.stderr == ""
     if output == "full":
         assert done.returncode == 1
         assert done.stderr.startswith("Error: There is no space left")
