@@ -171,6 +171,11 @@ def run_records(
     if jobs is not None and jobs < 1:
         raise RunError(f"`jobs` is {jobs}, but a run needs at least one job at a time.")
     devices = parse_devices(device)
+    if chosen.launch_mode == "cuda_graph" and "cpu" in devices:
+        raise RunError(
+            "The launch mode `cuda_graph` replays kernels of a GPU, but the device is `cpu`. "
+            "Choose `stream`, or another device."
+        )
     several = compiler if isinstance(compiler, Sequence) else [compiler]
     named = list(
         dict.fromkeys(

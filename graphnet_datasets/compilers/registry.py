@@ -295,11 +295,14 @@ def import_reference(
     try:
         module = import_module_of(reference)
     except (ImportError, AttributeError, OSError, ValueError) as error:
-        raise error_type(
-            f"The {kind} `{reference}` cannot be imported: {type(error).__name__}: {error}. "
-            "Write it as `module:attribute` with a module that Python finds, or as "
+        fix = (
+            "Correct the file, or install the packages that it imports."
+            if Path(module_name).is_file()
+            else "Write it as `module:attribute` with a module that Python finds, or as "
             "`/path/to/file.py:attribute`."
-        ) from error
+        )
+        reason = f"{type(error).__name__}: {error}".rstrip(".")
+        raise error_type(f"The {kind} `{reference}` cannot be imported: {reason}. {fix}") from error
     try:
         return getattr(module, attribute)
     except AttributeError as error:

@@ -19,7 +19,7 @@ SEVERAL = (1, 5)
 def latency_error(predicted_ms: Sequence[float], measured_ms: Sequence[float]) -> dict[str, float]:
     """Return the errors of predicted latencies, all in milliseconds.
 
-    `mape` is the mean of |predicted - measured| / measured. `median_factor` is the median of the
+    `mape` is the mean absolute error relative to the measured latency. `median_factor` is the median of the
     larger of the two over the smaller, at least 1. `rank_correlation` is Spearman's, 0 if all
     predictions are equal.
 

@@ -148,6 +148,7 @@ def test_a_config_where_one_sample_is_needed(words: str, folder: Path) -> None:
         ("select --cover , --count 2", "No kind to cover was named. Choose from operators, "),
         ("run cv --compiler .:Mine", "`.` in `.:Mine` is a directory. Name a file in it: "),
         ("run cv --seed 99999999999999999999", "The setting `seed` is 99999999999999999999; it "),
+        ("run cv --launch cuda_graph", "The launch mode `cuda_graph` replays kernels of a GPU, "),
         ("convert cv --to networkx --out mine.py", "`mine.py` exists already. Choose another "),
         ("show cv/chain-1 --svg a.svg", "`a.svg` is a directory, not a file. Choose a file."),
         ("select --count 2 --out a.svg", "`a.svg` is a directory, not a file. Choose a file."),

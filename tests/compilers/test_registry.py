@@ -197,6 +197,17 @@ def test_a_reference_that_leads_nowhere_is_named(reference: str, cause: str) -> 
     )
 
 
+def test_a_file_with_a_fault_is_to_be_corrected(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("import no_such_package\n")
+    with pytest.raises(CompilerError) as error:
+        make_compiler(f"{path}:mine")
+    assert str(error.value) == (
+        f"The compiler `{path}:mine` cannot be imported: ModuleNotFoundError: No module named "
+        "'no_such_package'. Correct the file, or install the packages that it imports."
+    )
+
+
 def test_objects_that_are_no_compiler_are_refused() -> None:
     with pytest.raises(CompilerError) as error:
         make_compiler(f"{__name__}:NOT_A_COMPILER")
