@@ -19,9 +19,9 @@ SEVERAL = (1, 5)
 def latency_error(predicted_ms: Sequence[float], measured_ms: Sequence[float]) -> dict[str, float]:
     """Return the errors of predicted latencies, all in milliseconds.
 
-    `mape` is the mean absolute error relative to the measured latency. `median_factor` is the median of the
-    larger of the two over the smaller, at least 1. `rank_correlation` is Spearman's, 0 if all
-    predictions are equal.
+    `mape` is the mean absolute error relative to the measured latency. `median_factor` is the
+    median of the larger of the two over the smaller, at least 1. `rank_correlation` is Spearman's,
+    0 if all predictions are equal.
 
     Raises:
         ScoreError: The lengths differ, there are fewer than two values, or a value is not positive.
