@@ -63,7 +63,8 @@ class Graph:
 def make_graph(sample: Sample) -> Graph:
     """Return the data flow of a sample.
 
-    >>> from graphnet_datasets.sample import Input, Op, Ref, Value
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
     >>> relu = Sample("example/relu", "torch", "other", (Input("input", Value("float32", (7,))),),
     ...     (Op("torch.relu", (Ref(0),)),), (Ref(1),))
     >>> graph = make_graph(relu)

@@ -27,7 +27,7 @@ def latency_error(predicted_ms: Sequence[float], measured_ms: Sequence[float]) -
         ScoreError: The lengths differ, there are fewer than two values, or a value is not positive.
 
     >>> error = latency_error([1.0, 4.0, 9.0], [2.0, 4.0, 6.0])
-    >>> error["median_factor"], round(error["mape"], 3), error["rank_correlation"]
+    >>> round(error["median_factor"], 3), round(error["mape"], 3), error["rank_correlation"]
     (1.5, 0.333, 1.0)
     """
     predicted, measured = _arrays(predicted_ms, measured_ms)
