@@ -151,7 +151,7 @@ def _prepare_help(command: Any, panel: str, ctx: Any) -> None:
 
 
 def _explain_usage(error: Any) -> str:
-    """Return the message for a command line that cannot be parsed, with the way out."""
+    """Return the message for a command line that cannot be parsed, with the fix."""
     command = error.ctx.command if error.ctx else None
     example = (command.epilog if command else "") or ""
     kind = type(error).__name__

@@ -71,10 +71,10 @@ def print_rows(
 
     filters = dataclasses.replace(selection.filters(), limit=None)
     names = listed or [ALL]
-    has_configs = not any(is_path(n) or n.startswith(LIST) or "/" in n for n in names)
-    tables = {config_named(name).table for name in names if has_configs}
-    table = tables.pop() if len(tables) == 1 else GRAPHS
-    has_configs &= not tables
+    are_configs = not any(is_path(name) or name.startswith(LIST) or "/" in name for name in names)
+    tables = {config_named(name).table for name in names} if are_configs else set()
+    is_one_table = len(tables) == 1
+    table = tables.pop() if is_one_table else GRAPHS
     for name, column in filters.columns().items():
         if column not in table.schema.names:
             hint = "`sole_op`, `fusible` or `typical`" if name in PART_FILTERS else "graphs, `all`"
@@ -85,7 +85,7 @@ def print_rows(
     columns = LISTED if table is GRAPHS else table.listed
     compared = dict.fromkeys((*columns, *filters.columns().values()))
     dataset = selection.dataset
-    if has_configs:
+    if is_one_table:
         of_configs = (list_rows(dataset, name, list(compared)) for name in listed or [None])
         entries = [*itertools.chain.from_iterable(of_configs)]
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,11 @@ def make_nodes(sample: Sample) -> list[dict[str, Any]]:
         for op in sample.ops
     ]
     return [*inputs, *operators, _make_node(sample, OUTPUT, OUTPUT, (sample.outputs,))]
+
+
+def name_nodes(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the target of each node that is an operator, and the kind of other nodes."""
+    return [node["target"] if node["kind"] == "operator" else node["kind"] for node in nodes]
 
 
 def make_edges(sample: Sample) -> list[tuple[int, int, int]]:
@@ -98,7 +103,7 @@ def write_pyg(sample: Sample, path: Path) -> None:
     torch: Any = importlib.import_module("torch")
     data_class = importlib.import_module("torch_geometric.data").Data
     nodes, edges = make_nodes(sample), make_edges(sample)
-    names = [node["target"] if node["kind"] == "operator" else node["kind"] for node in nodes]
+    names = name_nodes(nodes)
     targets = sorted(set(names))
     sizes = [-1 if node["shape"] is None else math.prod(node["shape"]) for node in nodes]
     data = data_class(

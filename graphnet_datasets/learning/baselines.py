@@ -50,7 +50,7 @@ def cross_validate(
                 "rows. Return one number per test row."
             )
         predictions[test] = predicted
-    return task.score(list(predictions))
+    return task.score(predictions)
 
 
 def predict_constant(task: LearningTask, train: Indices, test: Indices) -> Floats:
@@ -81,8 +81,10 @@ def predict_ridge(task: LearningTask, train: Indices, test: Indices) -> Floats:
         model.fit(task.features[train], task.targets[train] > 0.5)
         return model.predict_proba(task.features[test])[:, 1]
     model = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-1, 5, 13)))
-    model.fit(task.features[train], task.targets[train])
-    return _clipped(model.predict(task.features[test]), task, train)
+    targets = task.targets[train]
+    model.fit(task.features[train], targets)
+    # A linear model may predict values far outside of the targets.
+    return np.clip(model.predict(task.features[test]), targets.min(), targets.max())
 
 
 def predict_trees(task: LearningTask, train: Indices, test: Indices) -> Floats:
@@ -128,9 +130,3 @@ BASELINES: Mapping[str, Baseline] = {
     "graph_network": predict_graph_network,
 }
 """The baselines by name. `graph_network` needs graphs and does not predict `schedule_rank`."""
-
-
-def _clipped(predictions: Floats, task: LearningTask, train: Indices) -> Floats:
-    """Return predictions of a linear model, which may be far outside of the training targets."""
-    targets = task.targets[train]
-    return np.clip(predictions, targets.min(), targets.max())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..conversion.dataflow import make_edges, make_nodes
+from ..conversion.dataflow import make_edges, make_nodes, name_nodes
 from ..sample import Sample
 
 SIZE_COLUMNS = (
@@ -74,7 +74,7 @@ def make_graph(sample: Sample) -> Graph:
     nodes = make_nodes(sample)
     shapes = [node["shape"] for node in nodes]
     return Graph(
-        tuple(node["target"] if node["kind"] == "operator" else node["kind"] for node in nodes),
+        tuple(name_nodes(nodes)),
         np.array(
             [(0, 0) if shape is None else (_log(math.prod(shape)), 1) for shape in shapes],
             np.float32,

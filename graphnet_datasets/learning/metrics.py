@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import ScoreError
+from ..errors import MissingExtraError, ScoreError
 
 Floats = npt.NDArray[np.float64]
 
-SEVERAL = (1, 5)
-"""Numbers of schedules that are measured after a ranking."""
+NUM_PICKS = (1, 5)
+"""Numbers of schedules with the highest scores of which the fastest is compared."""
 
 
-def latency_error(predicted_ms: Sequence[float], measured_ms: Sequence[float]) -> dict[str, float]:
+def latency_error(predicted_ms: npt.ArrayLike, measured_ms: npt.ArrayLike) -> dict[str, float]:
     """Return the errors of predicted latencies, all in milliseconds.
 
     `mape` is the mean absolute error relative to the measured latency. `median_factor` is the
-    median of the larger of the two over the smaller, at least 1. `rank_correlation` is Spearman's,
-    0 if all predictions are equal.
+    median ratio of the larger to the smaller of the two, at least 1. `rank_correlation` is
+    Spearman's, 0 if all predictions are equal.
 
     Raises:
         ScoreError: The lengths differ, there are fewer than two values, or a value is not positive.
+        MissingExtraError: scikit-learn is not installed.
 
     >>> error = latency_error([1.0, 4.0, 9.0], [2.0, 4.0, 6.0])
     >>> round(error["median_factor"], 3), round(error["mape"], 3), error["rank_correlation"]
@@ -40,7 +41,7 @@ def latency_error(predicted_ms: Sequence[float], measured_ms: Sequence[float]) -
     }
 
 
-def outcome_accuracy(probabilities: Sequence[float], outcomes: Sequence[bool]) -> dict[str, float]:
+def outcome_accuracy(probabilities: npt.ArrayLike, outcomes: npt.ArrayLike) -> dict[str, float]:
     """Return the accuracy of predicted probabilities that an outcome is true.
 
     A probability above 0.5 predicts true. `balanced_accuracy` is the mean of the accuracies on true
@@ -49,6 +50,7 @@ def outcome_accuracy(probabilities: Sequence[float], outcomes: Sequence[bool]) -
 
     Raises:
         ScoreError: The lengths differ, or all outcomes are equal.
+        MissingExtraError: scikit-learn is not installed.
 
     >>> outcome_accuracy([0.9, 0.2, 0.6, 0.7], [True, False, False, True])
     {'accuracy': 0.75, 'balanced_accuracy': 0.75, 'majority_accuracy': 0.5, 'auc': 1.0}
@@ -60,20 +62,18 @@ def outcome_accuracy(probabilities: Sequence[float], outcomes: Sequence[bool]) -
         raise ScoreError(
             "All outcomes are equal, so that no accuracy is informative. Pass both kinds."
         )
-    is_right = (predicted > 0.5) == is_true
-    ranks = average_ranks(predicted)
-    num_true, num_false = int(is_true.sum()), int((~is_true).sum())
-    excess = ranks[is_true].sum() - num_true * (num_true + 1) / 2  # Mann and Whitney's U
+    _, metrics = _import_libraries()
+    is_predicted = predicted > 0.5
     return {
-        "accuracy": float(is_right.mean()),
-        "balanced_accuracy": float((is_right[is_true].mean() + is_right[~is_true].mean()) / 2),
+        "accuracy": float((is_predicted == is_true).mean()),
+        "balanced_accuracy": float(metrics.balanced_accuracy_score(is_true, is_predicted)),
         "majority_accuracy": max(share, 1 - share),
-        "auc": float(excess / (num_true * num_false)),
+        "auc": float(metrics.roc_auc_score(is_true, predicted)),
     }
 
 
 def schedule_ranking(
-    scores: Sequence[float], times_ms: Sequence[float], task_ids: Sequence[str]
+    scores: npt.ArrayLike, times_ms: npt.ArrayLike, task_ids: Sequence[str]
 ) -> dict[str, float]:
     """Return how well scores rank the schedules of each task; higher scores promise less time.
 
@@ -84,6 +84,7 @@ def schedule_ranking(
 
     Raises:
         ScoreError: The lengths differ, a time is not positive, or no task has two schedules.
+        MissingExtraError: scikit-learn is not installed.
 
     >>> schedule_ranking([3, 2, 1], [1.0, 2.0, 4.0], ["matmul"] * 3)
     {'rank_correlation': 1.0, 'best_of_1': 1.0, 'best_of_5': 1.0, 'num_tasks': 1}
@@ -97,7 +98,7 @@ def schedule_ranking(
         raise ScoreError("A time is not positive. Pass the times in milliseconds.")
     names = np.asarray(task_ids)
     correlations: list[float] = []
-    shares: Mapping[int, list[float]] = {count: [] for count in SEVERAL}
+    shares: dict[int, list[float]] = {count: [] for count in NUM_PICKS}
     for name in sorted(set(task_ids)):
         chosen = names == name
         if chosen.sum() < 2:
@@ -116,26 +117,30 @@ def schedule_ranking(
     }
 
 
-def average_ranks(values: Floats) -> Floats:
-    """Return ranks from 1; equal values share the mean of their ranks.
-
-    >>> average_ranks(np.array([5.0, 1.0, 5.0])).tolist()
-    [2.5, 1.0, 2.5]
-    """
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[inverse].astype(np.float64)
-
-
 def rank_correlation(first: Floats, second: Floats) -> float:
-    """Return Spearman's rank correlation, or 0 if all values of one side are equal."""
-    ranks = [average_ranks(values) for values in (first, second)]
-    deviations = [values - values.mean() for values in ranks]
-    scale = float(np.sqrt((deviations[0] ** 2).sum() * (deviations[1] ** 2).sum()))
-    return float((deviations[0] * deviations[1]).sum()) / scale if scale else 0.0
+    """Return Spearman's rank correlation, or 0 if all values of one side are equal.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
+    """
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    statistics, _ = _import_libraries()
+    return float(statistics.spearmanr(first, second).statistic)
 
 
-def _arrays(first: Sequence[Any], second: Sequence[Any]) -> tuple[Floats, Floats]:
+def _import_libraries() -> tuple[Any, Any]:
+    """Return the modules with the statistics of scipy and the metrics of scikit-learn."""
+    try:
+        import scipy.stats
+        import sklearn.metrics
+    except ImportError as error:
+        purpose = "The metrics of learning tasks"
+        raise MissingExtraError("scikit-learn", "learning", purpose) from error
+    return scipy.stats, sklearn.metrics
+
+
+def _arrays(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Floats, Floats]:
     arrays = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if arrays[0].shape != arrays[1].shape or arrays[0].ndim != 1 or len(arrays[0]) < 2:
         raise ScoreError(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+import operator
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,7 +17,7 @@ import numpy.typing as npt
 from ..errors import DatasetNotFoundError, MissingExtraError, ScoreError
 from ..sample import Sample
 from ..schema import Status
-from ..scores import as_table, split_arms
+from ..scores import as_table, costs, split_arms
 from ..storage.loading import load_dataset
 from .features import GRAPH_COLUMNS, Floats, Graph, graph_features, make_graph
 from .metrics import latency_error, outcome_accuracy, schedule_ranking
@@ -56,8 +58,8 @@ class LearningTask:
         """Yield the indices of training and test rows of each fold, the same in every call.
 
         `grouped` keeps all rows of a group in one fold, so that no similar graph is in the training
-        rows. `random` does not; the difference of the two shows how much a model repeats graphs
-        that it has seen.
+        rows. `random` does not; the difference between the two shows how much a model relies on
+        similar graphs.
 
         Raises:
             ScoreError: The split is unknown, or there are fewer groups than folds.
@@ -80,23 +82,23 @@ class LearningTask:
         else:
             yield from KFold(count, shuffle=True, random_state=0).split(self.features)
 
-    def score(self, predictions: Sequence[float]) -> dict[str, float]:
+    def score(self, predictions: npt.ArrayLike) -> dict[str, float]:
         """Return the metrics of a prediction for each row, in the units of `targets`.
 
         Raises:
             ScoreError: The number of predictions differs from the number of rows.
         """
-        if len(predictions) != len(self.targets):
-            raise ScoreError(
-                f"There are {len(predictions)} predictions for {len(self.targets)} rows. Predict "
-                "every row, for example the test rows of all folds."
-            )
         values = np.asarray(predictions, np.float64)
+        if len(values) != len(self.targets):
+            raise ScoreError(
+                f"There are {len(values)} predictions for {len(self.targets)} rows. Predict every "
+                "row, for example the test rows of all folds."
+            )
         if self.kind == "regression":
-            return latency_error(list(np.exp(values)), list(np.exp(self.targets)))
+            return latency_error(np.exp(values), np.exp(self.targets))
         if self.kind == "classification":
-            return outcome_accuracy(list(values), list(self.targets > 0.5))
-        return schedule_ranking(list(values), list(1 / self.targets), self.queries)
+            return outcome_accuracy(values, self.targets)
+        return schedule_ranking(values, 1 / self.targets, self.queries)
 
     @functools.cached_property
     def graphs(self) -> list[Graph]:
@@ -142,44 +144,37 @@ def load_learning_task(
 
 def _latency(dataset: str, compiler: str | None) -> LearningTask:
     _refuse_compiler("latency", compiler)
-    times: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in _records(dataset, ("status", "baseline_latency_ms", "environment_id", "device")):
-        if record["status"] == Status.OK and record["device"] == "cpu":
-            median = statistics.median(record["baseline_latency_ms"])
-            times[record["environment_id"]][record["sample_id"]].append(median)
-    environment = max(times, key=lambda name: (len(times[name]), name), default="")
-    targets = {
-        sample_id: float(np.log(statistics.median(medians)))
-        for sample_id, medians in times[environment].items()
-    }
-    return _graph_task("latency", "regression", dataset, targets, {"environment_id": environment})
+    records = [
+        record
+        for record in _table(dataset, "runs", _RUN_COLUMNS)
+        if record["status"] == Status.OK and record["device"] == "cpu"
+    ]
+    records, machine = _of_one_machine(records, "environment_id", "num_threads")
+    targets = {row["sample_id"]: math.log(row["eager_ms"]) for row in costs(records).to_pylist()}
+    return _graph_task("latency", "regression", dataset, targets, machine)
 
 
 def _speedup_sign(dataset: str, compiler: str | None) -> LearningTask:
-    records, conditions = _arm(dataset, compiler or "inductor")
-    environment = _most_frequent(records, "environment_id")
-    records = [
-        record
-        for record in records
-        if record["status"] == Status.OK and record["environment_id"] == environment
-    ]
+    records, arm = _arm(dataset, compiler or "inductor")
+    records, machine = _of_one_machine(records, "environment_id")
+    records = [record for record in records if record["status"] == Status.OK]
     clear = [
         record for record in records if record["speedup_low"] > 1 or record["speedup_high"] < 1
     ]
     targets = {record["sample_id"]: float(record["speedup"] > 1) for record in clear}
-    conditions |= {"environment_id": environment, "num_unclear": len(records) - len(clear)}
+    conditions = {"arm": arm, **machine, "num_unclear": len(records) - len(clear)}
     return _graph_task("speedup_sign", "classification", dataset, targets, conditions)
 
 
 def _compilable(dataset: str, compiler: str | None) -> LearningTask:
-    records, conditions = _arm(dataset, compiler or "iree")
+    records, arm = _arm(dataset, compiler or "iree")
     unrelated = (Status.BASELINE_FAILED, Status.HARNESS_FAILED)
     targets = {
         record["sample_id"]: float(record["status"] != Status.COMPILE_FAILED)
         for record in records
         if record["status"] not in unrelated
     }
-    return _graph_task("compilable", "classification", dataset, targets, conditions)
+    return _graph_task("compilable", "classification", dataset, targets, {"arm": arm})
 
 
 def _schedule_rank(dataset: str, compiler: str | None) -> LearningTask:
@@ -193,8 +188,7 @@ def _schedule_rank(dataset: str, compiler: str | None) -> LearningTask:
         for row in _table(dataset, "tuning_records", _SCHEDULE_COLUMNS)
         if row["status"] == Status.OK and len(row["features"] or ()) and row["task_id"] in tasks
     ]
-    machine = _most_frequent(rows, *_MACHINE)
-    rows = [row for row in rows if _key(row, *_MACHINE) == machine]
+    rows, machine = _of_one_machine(rows, *_TUNING_MACHINE)
     times = [statistics.median(row["times_ms"]) for row in rows]
     fastest: dict[str, float] = {}
     for row, time_ms in zip(rows, times, strict=True):
@@ -218,7 +212,7 @@ def _schedule_rank(dataset: str, compiler: str | None) -> LearningTask:
         [row["record_id"] for row in rows],
         [tasks[row["task_id"]]["family"] for row in rows],
         [row["task_id"] for row in rows],
-        dict(zip(_MACHINE, machine, strict=True)),
+        machine,
         dataset,
     )
 
@@ -231,8 +225,12 @@ TASKS: Mapping[str, Callable[[str, str | None], LearningTask]] = {
 }
 """The learning tasks by name."""
 
-_MACHINE = ("device", "mcpu", "num_threads", "feature_set")
-_SCHEDULE_COLUMNS = ("record_id", "task_id", "status", "features", "times_ms", *_MACHINE)
+_RUN_COLUMNS = (
+    "sample_id", "status", "speedup", "min_t", "device", "num_threads", "environment_id",
+    "baseline_latency_ms",
+)  # fmt: skip
+_TUNING_MACHINE = ("device", "mcpu", "num_threads", "feature_set")
+_SCHEDULE_COLUMNS = ("record_id", "task_id", "status", "features", "times_ms", *_TUNING_MACHINE)
 
 
 def _graph_task(
@@ -275,12 +273,8 @@ def _graph_rows(dataset: str, ids: set[str], columns: Sequence[str] | None) -> d
     return {row["id"]: row for rows in splits.values() for row in rows}
 
 
-def _records(dataset: str, columns: Sequence[str]) -> Any:
-    return _table(dataset, "runs", ["sample_id", *columns])
-
-
-def _arm(dataset: str, compiler: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the records of the compiler's arm with the most records, and its description."""
+def _arm(dataset: str, compiler: str) -> tuple[list[dict[str, Any]], str]:
+    """Return the records of the compiler's arm with the most records, and its name."""
     runs: Any = load_dataset(dataset, "runs", split="train")
     arms = split_arms(as_table(runs.with_format("arrow")[:]))
     sizes = {
@@ -295,19 +289,19 @@ def _arm(dataset: str, compiler: str) -> tuple[list[dict[str, Any]], dict[str, A
             f"{', '.join(f'`{name}`' for name in compilers)}."
         )
     name = max(sizes, key=lambda name: (sizes[name], name))
-    return arms[name].to_pylist(), {"arm": name}
+    return arms[name].to_pylist(), name
 
 
-def _key(row: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
-    return tuple(row[name] for name in names)
-
-
-def _most_frequent(rows: Sequence[Mapping[str, Any]], *names: str) -> Any:
-    counts = Counter(_key(row, *names) for row in rows)
-    if not counts:
+def _of_one_machine(
+    rows: Sequence[dict[str, Any]], *columns: str
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the rows of the machine with the most rows, and the values that describe it."""
+    if not rows:
         raise DatasetNotFoundError("There are no records. Measure some with `graphnet run`.")
-    value = counts.most_common(1)[0][0]
-    return value if len(names) > 1 else value[0]
+    key_of = operator.itemgetter(*columns)
+    (most_frequent, _) = Counter(map(key_of, rows)).most_common(1)[0]
+    chosen = [row for row in rows if key_of(row) == most_frequent]
+    return chosen, {name: chosen[0][name] for name in columns}
 
 
 def _refuse_compiler(task: str, compiler: str | None) -> None:

@@ -24,6 +24,7 @@ from ....sample import Sample
 from ..building.plan import Plan
 from ..building.region_state import restored_if_it_fails
 from ..materialize import make_plan
+from ..tensors import storage_elements
 from .convert import Conversion
 
 _TOLERANCES: Mapping[torch.dtype, float] = {
@@ -89,7 +90,12 @@ def replay(conversion: Conversion, arguments: Sequence[Any]) -> Any:
 def _overlap(values: Iterable[Any]) -> bool:
     """Return whether two tensors may have a common element."""
     spans = sorted(
-        (str(tensor.device), tensor.data_ptr(), tensor.data_ptr() + _extent(tensor))
+        (
+            str(tensor.device),
+            tensor.data_ptr(),
+            tensor.data_ptr()
+            + tensor.element_size() * storage_elements(tensor.shape, tensor.stride()),
+        )
         for tensor in values
         if isinstance(tensor, torch.Tensor) and tensor.numel()
     )
@@ -97,12 +103,6 @@ def _overlap(values: Iterable[Any]) -> bool:
         (device, start) < (other_device, end)
         for (other_device, _, end), (device, start, _) in itertools.pairwise(spans)
     )
-
-
-def _extent(tensor: torch.Tensor) -> int:
-    """Return the number of bytes from the first to the last element."""
-    steps = zip(tensor.shape, tensor.stride(), strict=True)
-    return tensor.element_size() * (1 + sum((size - 1) * stride for size, stride in steps))
 
 
 def _apart(value: Any) -> Any:
