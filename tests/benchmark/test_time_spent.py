@@ -27,15 +27,15 @@ def test_a_run_prints_each_of_its_phases(tmp_path: Path) -> None:
     assert title == "Where the time went, in seconds:"
     assert header.split() == ["phase", "eager", "torchscript", "all", "share"]
     cells = {row[0]: row[1:] for row in (re.split(r"\s{2,}", line) for line in rows)}
-    assert list(cells) == [
+    expected = [
         "start processes", "load", "eager untimed", "eager first", "compile", "time in pairs",
         "count kernels",
         "eager alone: load", "eager alone: repeat calls", "eager alone: time",
         "eager alone: float64", "judge", "everything else", "all",
     ]  # fmt: skip
-    # What eager alone found out for the first compiler is not measured again for the second.
-    assert float(cells["eager alone: time"][0]) > 0 == float(cells["eager alone: time"][1])
-    sums = [float(each[-2]) for each in cells.values()]
+    # A doubted time is measured again, which may add phases and seconds.
+    assert [phase for phase in cells if phase in expected] == expected
+    sums = [float(row[-2]) for row in cells.values()]
     assert abs(sum(sums[:-1]) - sums[-1]) < 0.1 * len(sums)
     assert cells["all"][-1] == "100%"
 
