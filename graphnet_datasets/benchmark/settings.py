@@ -14,6 +14,9 @@ from ..schema.runs import CARRIED
 from ..timing.pairs import TimingSettings
 from .records.records import hash_json, to_plain
 
+THREADS_PER_CPU = 64
+"""More threads per arm are refused: a worker that cannot start a thread crashes."""
+
 MIN_VARIATIONS, MAX_VARIATIONS = 3, 16
 """The second value of a number causes a recompilation; stale answers show from the third on."""
 
@@ -114,7 +117,17 @@ class Settings:
 
     @property
     def threads(self) -> int:
-        """The number of threads of each arm."""
+        """The number of threads of each arm.
+
+        Raises:
+            RunError: a worker of this machine may not start that many threads.
+        """
+        most = THREADS_PER_CPU * (os.cpu_count() or 1)
+        if self.num_threads is not None and self.num_threads > most:
+            raise RunError(
+                f"The setting `num_threads` is {self.num_threads}; on this machine it must be at "
+                f"most {most}. Choose the number of physical cores or fewer."
+            )
         return self.num_threads or len(os.sched_getaffinity(0))
 
     def to_json(self) -> dict[str, Any]:

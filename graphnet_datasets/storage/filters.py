@@ -225,7 +225,7 @@ def _describe_choice(
     if not names:
         return f"{number} {remain}."
     sentence = f"Without `{filters.describe(names)}`, {number} {remain}"
-    if len(names) > 1 or names[0] in ("where", "name", "family", "is_dynamic"):
+    if len(names) > 1 or names[0] in ("where", "family", "is_dynamic"):
         return f"{sentence}."
     (name,) = names
     condition = _CONDITIONS[name]
@@ -241,11 +241,15 @@ def _describe_choice(
     )
     if not counts:
         return f"{sentence}, where `{condition.column}` is empty."
+    hints = "".join(dict.fromkeys(did_you_mean(value, counts) for value in getattr(filters, name)))
+    if name == "name":
+        return f"{sentence}.{hints}"
     listed = ", ".join(
         f"`{value}` ({count})" for value, count in counts.most_common(MAX_VALUES_NAMED)
     )
-    more = "" if len(counts) <= MAX_VALUES_NAMED else ", and others"
-    return f"{sentence}, with {listed}{more}."
+    if len(counts) <= MAX_VALUES_NAMED:
+        return f"{sentence}, with {listed}."
+    return f"{sentence}, with {listed}, and others.{hints}"
 
 
 def _short(value: float) -> str:

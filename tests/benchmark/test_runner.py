@@ -98,11 +98,12 @@ def test_eager_against_itself_is_bit_equal_and_timed(runner: SampleRunner) -> No
     assert len(record["is_candidate_first"]) == len(record["baseline_latency_ms"])
     assert record["speedup_low"] <= record["speedup"] <= record["speedup_high"]
     assert len(record["baseline_alone_ms"]) == 3
-    assert (record["clock"], record["timed_in"], record["paired_speedup"]) == (
-        "kernel",
-        "pairs",
-        None,
-    )
+    assert record["clock"] == "kernel"
+    # On a busy machine, a doubted time is repeated in two processes.
+    assert (record["timed_in"], record["paired_speedup"] is None) in [
+        ("pairs", True),
+        ("turns", False),
+    ]
     assert record["load"] >= 0
     assert 0 <= record["other_cpu_share"] <= 1
     assert 0 <= record["steal_share"] <= 1
@@ -334,6 +335,13 @@ def test_weights_as_inputs_and_without_a_profile() -> None:
             assert record["baseline_num_kernels"] is None
     finally:
         own.close()
+
+
+def test_more_threads_than_a_worker_may_start_are_refused() -> None:
+    """Without the check, the worker crashes with SIGSEGV."""
+    settings = Settings(num_threads=1_000_000)  # as read from the record of a larger machine
+    with pytest.raises(RunError, match=r"`num_threads` is 1000000; on this machine it must be at"):
+        _ = settings.threads
 
 
 @pytest.mark.slow

@@ -85,6 +85,10 @@ def test_of_a_row(filters: dict[str, Any], is_kept: bool) -> None:
         ),
         ({"is_dynamic": True, "name": ("bert",)}, "Without `--dynamic`, 1 sample remains."),
         (
+            {"name": ("berd",), "task": ("nlp",)},
+            "Without `--name berd`, 1 sample remains. Did you mean `nlp/bert`?",
+        ),
+        (
             {"task": ("nlp",), "min_flops": 1e6},
             "Without `--min-flops 1e+06`, 1 sample remains, where `flops` is unknown.",
         ),
