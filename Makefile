@@ -62,6 +62,11 @@ $(VENV)/.quick: setup.cfg constraints.txt | $(VENV)/bin/python
 	$(INSTALL) --editable '.[dev]'
 	@touch $@
 
+# The tutorials compile CUDA and run Triton's interpreter, which needs no GPU.
+$(VENV)/.slow: $(VENV)/.test
+	$(INSTALL) --editable '.[kernels]'
+	@touch $@
+
 demo: $(VENV)/.demo
 	$(BIN)/graphnet run $(DEMO_SAMPLES) --compiler inductor --budget 5 --out $(DEMO)/runs
 	$(BIN)/graphnet score $(DEMO)/runs
@@ -83,7 +88,7 @@ portable: $(VENV)/.quick
 	$(BIN)/python -m pytest -m "not slow and not gpu and not network and not paddle and not torch" \
 	    tests/sample tests/schema tests/storage tests/scores tests/report tests/test_portability.py
 
-slow: $(VENV)/.test
+slow: $(VENV)/.slow
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow"
 
 nightly:

@@ -13,6 +13,7 @@ also receives the stream, as `void* stream`.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import math
 import re
 import shutil
@@ -153,28 +154,45 @@ def _literal(number: float) -> str:
     return f"{'-' * (number < 0)}std::numeric_limits<double>::{name}()"
 
 
+def nvcc() -> str | None:
+    """Return the path of NVIDIA's compiler, on the PATH or in the wheel `nvidia-cuda-nvcc`."""
+    if program := shutil.which("nvcc"):
+        return program
+    try:
+        package = importlib.util.find_spec("nvidia.cu13")
+    except ModuleNotFoundError:
+        return None
+    places = package.submodule_search_locations if package is not None else None
+    programs = (shutil.which(Path(place) / "bin" / "nvcc") for place in places or ())
+    return next(filter(None, programs), None)
+
+
 def build_library(path: Path, attributes: Mapping[str, Any]) -> tuple[Path, str]:
     """Compile a C++ or CUDA file to a library beside it; return its path and the compiler's output.
 
     Raises:
         CandidateError: The compiler is missing or reports an error.
     """
-    command = COMMANDS[path.suffix]
-    if shutil.which(command[0]) is None:
-        names = {".cpp": "C++ compiler, for example `apt install g++`", ".cu": "CUDA toolkit"}
+    compiler, *options = COMMANDS[path.suffix]
+    program = nvcc() if compiler == "nvcc" else shutil.which(compiler)
+    if program is None:
+        installs = {
+            ".cpp": "a C++ compiler, for example with `apt install g++`",
+            ".cu": "the CUDA toolkit, for example with `pip install graphnet-datasets[kernels]`",
+        }
         raise CandidateError(
-            f"`{path.name}` needs `{command[0]}`, which is not on the PATH. Install the "
-            f"{names[path.suffix]}, or write the solution in Python."
+            f"`{path.name}` needs `{compiler}`, which is not on the PATH. Install "
+            f"{installs[path.suffix]}; or write the solution in Python."
         )
     (path.parent / "graphnet.h").write_text(f"{HEADER}\n{declare_constants(attributes)}\n")
     library = path.with_suffix(".so")
-    words = [*command, f"-I{path.parent}", str(path), "-o", str(library)]
+    words = [program, *options, f"-I{path.parent}", str(path), "-o", str(library)]
     process = subprocess.run(  # noqa: S603 - a compiler, in the process that runs the candidate
         words, capture_output=True, text=True, errors="replace", check=False
     )
     log = process.stderr.replace(f"{path.parent}/", "")[:MAX_LOG].strip()
     if process.returncode:
-        raise CandidateError(f"`{command[0]}` cannot compile `{path.name}`:\n{log}")
+        raise CandidateError(f"`{compiler}` cannot compile `{path.name}`:\n{log}")
     return library, log
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from builder.__main__ import main
 from builder.canonical import calling_convention, canonical_form
+from builder.capturing import EMBEDDED
 from builder.hidden import hide, resized_workloads
 from builder.problems import MIN_WORKLOADS, build, find_problems, problem_name
 from graphnet_datasets import load_dataset
@@ -20,6 +21,7 @@ from graphnet_datasets.errors import DatasetNotFoundError, GraphNetError
 from graphnet_datasets.sample import Input, Op, Sample, Value
 from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema.tables import PROBLEMS
+from graphnet_datasets.storage.table import read_table
 from tests.benchmark.samples import quick
 from tests.problem_sets import SIZES, linear_relu, softmax, write_parts, write_problem_parts
 
@@ -153,3 +155,26 @@ def test_a_solution_of_a_public_problem_is_judged_on_hidden_sizes(tmp_path: Path
     assert verdict.is_accepted and len(verdict.results) == MIN_WORKLOADS, verdict
     with pytest.raises(GraphNetError, match="contains a dataset already"):
         hide(tmp_path / "public", out, tmp_path / "build", 1, seed="secret", split="train")
+
+
+def test_the_embedded_problems_refer_to_embedded_parts() -> None:
+    rows = [
+        row
+        for path in sorted((EMBEDDED / "problems").glob("*.parquet"))
+        for row in read_table(path).to_pylist()
+    ]
+    assert len(rows) >= 400
+    assert len({row["form"] for row in rows}) == len(rows)
+    workloads = [workload for row in rows for workload in row["workloads"]]
+    assert min(row["num_workloads"] for row in rows) >= MIN_WORKLOADS
+    parts = {
+        (config, part["id"], part["subgraph_hash"])
+        for config in {workload["config"] for workload in workloads}
+        for path in (EMBEDDED / config).glob("*.parquet")
+        for part in read_table(path, ["id", "subgraph_hash"]).to_pylist()
+    }
+    missing = {
+        (workload["config"], workload["part_id"], workload["subgraph_hash"])
+        for workload in workloads
+    } - parts
+    assert not missing

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphnet_datasets.compilers.native import NativeCandidate, build_library
+from graphnet_datasets.compilers.native import NativeCandidate, build_library, nvcc
 from graphnet_datasets.errors import CandidateError
 
 pytestmark = pytest.mark.torch
@@ -83,12 +83,13 @@ def test_cuda_without_its_compiler_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(CandidateError, match="needs `nvcc`, which is not on the PATH"):
         build_library(tmp_path / "mine.cu", {})
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+@pytest.mark.skipif(nvcc() is None, reason="needs nvcc: pip install graphnet-datasets[kernels]")
 def test_cuda_is_compiled_and_refuses_a_cpu(tmp_path: Path) -> None:
     import torch
 
