@@ -324,15 +324,19 @@ def on_graphs(
     Args:
         problem: the problem.
         source: the dataset of the graphs.
-        limit: the number of graphs, those with the fewest operators first. Default: all.
+        limit: the number of graphs. Those from which the workloads come are chosen first, and then
+            those with the fewest operators. Default: all.
 
     Raises:
         DatasetNotFoundError: the dataset contains no such graph.
     """
     needed = {frozenset(_operator_names(part["op_histogram"])) for part in problem.parts}
     histograms = choose("all", dataset=source).stream(("num_ops", "op_histogram"))
+    parents = {
+        parent for workload in problem.row["workloads"] for parent in workload.get("parents", ())
+    }
     names = [
-        (row["num_ops"], row["id"])
+        (row["id"] not in parents, row["num_ops"], row["id"])
         for row in histograms
         if row["framework"] == problem.parts[0]["framework"]
         and any(operators <= _operator_names(row["op_histogram"]) for operators in needed)
@@ -342,7 +346,7 @@ def on_graphs(
             f"No graph of `{source}` has the operators of `{problem.id}`. Choose another dataset, "
             "or judge the pass on the workloads of the problem."
         )
-    rows = select_rows([name for _, name in sorted(names)[:limit]], dataset=source)
+    rows = select_rows([name for *_, name in sorted(names)[:limit]], dataset=source)
     workloads = [
         {
             "config": row["task"],

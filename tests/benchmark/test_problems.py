@@ -288,6 +288,10 @@ def test_a_pass_is_judged_on_the_graphs_with_its_pattern(tmp_path: Path) -> None
     whole = on_graphs(load_problem(name, source=tmp_path), source=tmp_path)
     assert {item["part_id"] for item in whole.workloads} == {"model/with", "model/other-order"}
     assert whole.parts[0]["kind"] == "graph" and whole.workloads[0]["tolerance_t"] == -3
+    source = load_problem(name, source=tmp_path)
+    source.row["workloads"][0]["parents"] = ["model/with"]  # by default, the order of the names
+    (nearest,) = on_graphs(source, source=tmp_path, limit=1).workloads
+    assert nearest["part_id"] == "model/with"
     settings = quick(has_oracle=False, has_profile=False)
     verdict = judge(whole, FOLDER / "pattern.py", settings=settings)
     assert verdict.is_accepted, verdict
