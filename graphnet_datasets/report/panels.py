@@ -40,7 +40,7 @@ def label_left(axes: Sequence[Axes], label: str) -> None:
     for axis in axes:
         spec = axis.get_subplotspec()
         if spec is not None and spec.is_first_col():
-            axis.set_ylabel(label, fontsize=9)
+            axis.set_ylabel(label, fontsize=9, labelpad=8)  # small pictures need the gap
 
 
 def label_bottoms(axes: Sequence[Axes], label: str) -> None:

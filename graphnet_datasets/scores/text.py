@@ -34,13 +34,21 @@ def html_table(
 ) -> str:
     """Format a table as HTML with all text escaped.
 
-    >>> html_table("a < b", ["t"], [["0"]])
-    '<table><caption>a &lt; b</caption><tr><th>t</th></tr><tr><td>0</td></tr></table>'
+    >>> print(html_table("a < b", ["t"], [["0"]]).replace("<t", "\\n<t"))
+    <BLANKLINE>
+    <table><caption>a &lt; b</caption>
+    <thead>
+    <tr>
+    <th>t</th></tr></thead>
+    <tbody>
+    <tr>
+    <td>0</td></tr></tbody></table>
     """
-    lines = [("th", head), *(("td", row) for row in rows)]
-    body = "".join(
-        f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
-        for tag, row in lines
-    )
+
+    def line(tag: str, row: Sequence[str]) -> str:
+        return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
+
+    lines = "".join(line("td", row) for row in rows)
+    body = f"<thead>{line('th', head)}</thead><tbody>{lines}</tbody>"
     below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
     return printable(f"<table><caption>{html.escape(caption)}</caption>{body}</table>{below}")
