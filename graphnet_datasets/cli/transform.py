@@ -89,7 +89,8 @@ class TransformOptions(OptionGroup):
         """Return the requested steps.
 
         Raises:
-            TransformError: no step is requested, or `--method` comes without exactly one `--parts`.
+            TransformError: no step is requested, an option has no step to which it applies, or
+                `--method` comes without exactly one `--parts`.
         """
         from ..transforms.registry import Step
 
@@ -115,6 +116,16 @@ class TransformOptions(OptionGroup):
             for config in self.parts or ()
             for method in self.method or ("",)
         ]
+        for option, is_passed, step in (
+            ("--sizes-memory-gb", self.sizes_memory_gb != 1.0, "sizes"),
+            ("--emulate", self.emulate, "cast"),
+            ("--of", self.of != "auto", "backward"),
+            ("--partition", self.partition != "default", "backward"),
+        ):
+            if is_passed and step not in {selected.name for selected in steps}:
+                raise TransformError(
+                    f"`{option}` applies to `--{step}`. Pass `--{step}` too, or omit `{option}`."
+                )
         if not steps:
             raise TransformError(
                 "No transform was selected. Pass one or more of `--symbolise`, `--sizes`, "

@@ -39,7 +39,7 @@ def validate(
         list[str] | None, typer.Option("--check", help="Run only this check (repeatable).")
     ] = None,
     memory_limit: Annotated[
-        float, typer.Option(help="Memory limit of a sample in GB; larger samples are skipped.")
+        float, typer.Option(help="Memory limit of a sample in GiB; larger samples are skipped.")
     ] = 8.0,
     timeout: Annotated[float, typer.Option(help="Time limit of a check in seconds.")] = 300.0,
     jobs: Annotated[
@@ -78,7 +78,7 @@ def validate(
                 param_hint="--check",
             )
     terms = {
-        "memory_limit_bytes": round(memory_limit * 1e9),
+        "memory_limit_bytes": round(memory_limit * 2**30),
         "timeout_s": timeout,
         "trust_remote_code": trust_remote_code,
     }

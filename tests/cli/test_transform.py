@@ -26,6 +26,11 @@ def root(tmp_path: Path) -> Path:
     ("options", "message"),
     [
         ([], "No transform was selected. Pass one or more of `--symbolise`, "),
+        (
+            ["--cast", "float16", "--partition", "min_cut"],
+            "`--partition` applies to `--backward`. Pass `--backward` too, or omit `--partition`.",
+        ),
+        (["--emulate"], "`--emulate` applies to `--cast`. Pass `--cast` too, or omit `--emulate`."),
         (["--cast", "int8"], "`dtype` of the transform `cast` is 'int8'. Choose one of bfloat16"),
         (["--autocast", "float64"], "`dtype` of the transform `autocast` is 'float64'."),
         (["--parts", "cv"], "`config` of the transform `parts` is 'cv'. Choose one of sole_op"),
