@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -211,14 +211,20 @@ def nearest_choices(filters: Filters, rows: Iterable[Mapping[str, Any]], rows_na
     fewest = min(map(len, near))
     choices = [(names, group) for names, group in near.items() if len(names) == fewest]
     choices.sort(key=lambda choice: -len(choice[1]))
+    # A filter that excludes every row may be misspelled.
+    doubtful = frozenset.intersection(*map(frozenset, near))
     return " ".join(
-        _describe_choice(filters, names, group, rows_name)
+        _describe_choice(filters, names, group, rows_name, doubtful)
         for names, group in choices[:MAX_CHOICES_NAMED]
     )
 
 
 def _describe_choice(
-    filters: Filters, names: Sequence[str], rows: Sequence[Mapping[str, Any]], rows_name: str
+    filters: Filters,
+    names: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    rows_name: str,
+    doubtful: Collection[str],
 ) -> str:
     number = f"{len(rows)} {rows_name if len(rows) > 1 else rows_name.removesuffix('s')}"
     remain = "remain" if len(rows) > 1 else "remains"
@@ -241,7 +247,8 @@ def _describe_choice(
     )
     if not counts:
         return f"{sentence}, where `{condition.column}` is empty."
-    hints = "".join(dict.fromkeys(did_you_mean(value, counts) for value in getattr(filters, name)))
+    values = getattr(filters, name) if name in doubtful else ()
+    hints = "".join(dict.fromkeys(did_you_mean(value, counts) for value in values))
     if name == "name":
         return f"{sentence}.{hints}"
     listed = ", ".join(
