@@ -62,7 +62,7 @@ $(VENV)/.quick: setup.cfg constraints.txt | $(VENV)/bin/python
 	$(INSTALL) --editable '.[dev]'
 	@touch $@
 
-# The tutorials compile CUDA and run Triton's interpreter, which needs no GPU.
+# One tutorial compiles CUDA and runs Triton's interpreter; neither needs a GPU.
 $(VENV)/.slow: $(VENV)/.test
 	$(INSTALL) --editable '.[kernels]'
 	@touch $@

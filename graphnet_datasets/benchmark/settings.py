@@ -10,12 +10,10 @@ from typing import Any, Literal
 
 from ..errors import RunError
 from ..isolation import Limits
+from ..isolation.limits import THREADS_PER_CPU
 from ..schema.runs import CARRIED
 from ..timing.pairs import TimingSettings
 from .records.records import hash_json, to_plain
-
-THREADS_PER_CPU = 64
-"""More threads per arm are refused: a worker that cannot start a thread crashes."""
 
 MIN_VARIATIONS, MAX_VARIATIONS = 3, 16
 """The second value of a number causes a recompilation; stale answers show from the third on."""

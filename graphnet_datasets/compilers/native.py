@@ -156,15 +156,18 @@ def _literal(number: float) -> str:
 
 def nvcc() -> str | None:
     """Return the path of NVIDIA's compiler, on the PATH or in the wheel `nvidia-cuda-nvcc`."""
-    if program := shutil.which("nvcc"):
-        return program
-    try:
-        package = importlib.util.find_spec("nvidia.cu13")
-    except ModuleNotFoundError:
-        return None
-    places = package.submodule_search_locations if package is not None else None
-    programs = (shutil.which(Path(place) / "bin" / "nvcc") for place in places or ())
-    return next(filter(None, programs), None)
+    return shutil.which("nvcc") or next(iter(nvidia_files("*/bin/nvcc")), None)
+
+
+def nvidia_files(pattern: str) -> list[str]:
+    """Return the paths of files in NVIDIA's wheels that match a pattern, newest version first."""
+    spec = importlib.util.find_spec("nvidia")
+    folders = (spec.submodule_search_locations or []) if spec is not None else []
+    return [
+        path
+        for folder in folders
+        for path in sorted(map(str, Path(folder).glob(pattern)), reverse=True)
+    ]
 
 
 def build_library(path: Path, attributes: Mapping[str, Any]) -> tuple[Path, str]:
@@ -182,7 +185,7 @@ def build_library(path: Path, attributes: Mapping[str, Any]) -> tuple[Path, str]
         }
         raise CandidateError(
             f"`{path.name}` needs `{compiler}`, which is not on the PATH. Install "
-            f"{installs[path.suffix]}; or write the solution in Python."
+            f"{installs[path.suffix]}, or write the solution in Python."
         )
     (path.parent / "graphnet.h").write_text(f"{HEADER}\n{declare_constants(attributes)}\n")
     library = path.with_suffix(".so")

@@ -12,6 +12,8 @@ from ..errors import RunError
 from .linux import available_memory_bytes, data_bytes, give_up_raising_limits
 
 GIB = 2**30
+THREADS_PER_CPU = 64
+"""A job may start this many threads per processor, besides its processes."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from .limits import lower_limit
+from .limits import THREADS_PER_CPU, lower_limit
 from .linux import CONTROL_GROUP
 
 _PROC = Path("/proc")
@@ -30,7 +30,7 @@ class TaskLimit:
     """
 
     def __init__(self, max_processes: int) -> None:
-        self._max_tasks = max_processes + 64 * (os.cpu_count() or 1)
+        self._max_tasks = max_processes + THREADS_PER_CPU * (os.cpu_count() or 1)
         self._group: Path | None = None
 
     def __enter__(self) -> Self:

@@ -18,7 +18,7 @@ LIMIT = 1.05
 
 @pytest.fixture(scope="module")
 def patient_trial() -> Iterator[Trial]:
-    """Return a trial of so many pairs that a few interruptions by other processes do not count."""
+    """Return a trial with enough pairs that a few interruptions do not change the verdict."""
     timing = dataclasses.replace(SETTINGS.timing, min_pairs=20, max_pairs=20)
     runner = SampleRunner("cpu", dataclasses.replace(SETTINGS, timing=timing))
     yield make_trial(runner)
@@ -42,7 +42,7 @@ def test_work_after_the_end_of_a_call_shows_before_its_outputs_do(
 ) -> None:
     record = patient_trial(cheat, module="tests.adversarial.clock_cheats")
     if record["status"] == "ok":
-        assert "late_outputs" in [each.partition(":")[0] for each in record["warnings"]]
+        assert "late_outputs" in [text.partition(":")[0] for text in record["warnings"]]
         honest = max(record["baseline_latency_ms"]) / (1000 * WORK_S)
         assert record["speedup_low"] <= 1.3 * honest
     else:

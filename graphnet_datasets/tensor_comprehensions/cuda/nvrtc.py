@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import importlib.util
-from pathlib import Path
 from typing import Any
 
+from ...compilers.native import nvidia_files
 from ...errors import KernelCompileError, MissingExtraError
 
 
@@ -26,10 +25,7 @@ def _library() -> Any:
 
 
 def _candidates() -> list[str]:
-    paths = []
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or []) if spec is not None else []:
-        paths += sorted(map(str, Path(folder).glob("*/lib/libnvrtc.so.*")), reverse=True)
+    paths = nvidia_files("*/lib/libnvrtc.so.*")
     names = ("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12")
     return [path for path in paths if "builtins" not in path] + list(names)
 
