@@ -51,10 +51,9 @@ def convert_samples(
     also lists graphs that cannot be converted, with the reason. Exits with 0 if every graph was
     converted, with 3 if some were not, and with 1 if none was.
     """
-    from ..conversion import convert, find_format
+    from ..conversion import convert
     from ..isolation import Limits
 
-    find_format(to).check_installed()  # before the dataset is read
     limits = Limits(default_timeout_s=timeout, memory_bytes=int(memory_limit * 2**30))
     with (
         stoppable(f"The files so far are in `{out}`"),

@@ -136,7 +136,7 @@ def plot_speedups(
             axis.grid(visible=False, axis="y")
             axis.set_title(short(title), loc="left", fontsize=9)
             _speedup_ticks(axis.xaxis, 9 if len(panels) == 1 else 3)
-        label_bottoms(axes, "speedup over eager (log2 scale)")
+        label_bottoms(axes, "speedup (log2 scale)")
         figure.suptitle(
             f"Speedups of the samples that are correct at t = {TOLERANCE}"
             f"{devices_text((devices or {}).values())},\n"

@@ -180,6 +180,7 @@ def test_two_compilers_give_two_rows_and_two_objects(two_arms: Path) -> None:
 
 
 def test_an_arm_without_a_run_that_counts_does_not_hide_the_others(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     broken = {**BROKEN_EAGER, "compiler": "torchscript"}
     path = write(tmp_path / "runs.parquet", [*FOUR, broken])
     lines = invoke("score", path, "--json").stdout.splitlines()
