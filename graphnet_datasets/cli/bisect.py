@@ -23,7 +23,7 @@ app = typer.Typer()
 
 @app.command(
     "bisect",
-    epilog="Example: graphnet bisect transformers/vit-tiny --compiler inductor --t -5 --out bug",
+    epilog="Example: graphnet bisect transformers/vit-tiny --compiler inductor --tolerance -5 --out bug",
 )
 def bisect_sample(
     sample_id: Annotated[
@@ -39,7 +39,7 @@ def bisect_sample(
         list[str] | None, typer.Option(help="An option of the compiler, name=value (repeatable).")
     ] = None,
     t: Annotated[
-        float, typer.Option("--t", help="Outputs that differ at this t count as a failure.")
+        float, typer.Option("--tolerance", "--t", help="Outputs that differ at this t fail.")
     ] = -3.0,
     slower_than: Annotated[
         float | None, typer.Option(min=0.0, help="Bisect a speedup below this value instead.")

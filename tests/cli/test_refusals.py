@@ -64,7 +64,7 @@ def test_a_build_without_cuda_is_named_before_torch_is_imported(
     device: str, tmp_path: Path
 ) -> None:
     if not _is_cpu_build():
-        pytest.skip("this torch is built with CUDA")
+        pytest.skip("torch is not installed, or built with CUDA")
     state, text = refuse("run", "cv", "--device", device, cwd=tmp_path)
     assert state == "1 [] []"
     assert text.startswith("Error: CUDA is not available: this torch (")

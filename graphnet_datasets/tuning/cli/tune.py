@@ -105,7 +105,7 @@ def tune(
         list[str] | None, typer.Option(help="An option of the tuner, name=value (repeatable).")
     ] = None,
     trials: Annotated[int, typer.Option(min=1, help="Average number of trials per task.")] = 64,
-    budget_s: Annotated[
+    budget: Annotated[
         float | None,
         typer.Option(min=1.0, help="Total time limit in seconds; the records so far are written."),
     ] = None,
@@ -175,7 +175,7 @@ def tune(
             tuner_options=parse_options(option or []),
             allocator=allocator,
             trials=trials,
-            budget_s=math.inf if budget_s is None else budget_s,
+            budget_s=math.inf if budget is None else budget,
             seed=seed,
             choice=TaskChoice(
                 family=tuple(op_family or ()),
