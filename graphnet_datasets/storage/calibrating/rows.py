@@ -33,13 +33,15 @@ CALIBRATION_LIMITS = Limits(phase_timeouts_s={"calibrate": 900.0}, memory_bytes=
 class CalibratedRow:
     """A row with its position, and the reason if it has no calibration.
 
-    `is_too_large` is true if the row was not run, or not completely, because of its size.
+    `is_too_large` is true if the row was not run, or not completely, because of its size. `columns`
+    contains the columns of `row` that are new.
     """
 
     place: int
     row: Mapping[str, Any]
     reason: str
     is_too_large: bool = False
+    columns: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
 
 def calibrate_rows(
@@ -101,7 +103,8 @@ def calibrate_rows(
                     index, columns = int(result.name), dict(result.notes)
                     is_too_large = columns.pop("is_too_large", bool(result.lost))
                     reason = columns.pop("reason", result.lost)
-                    yield CalibratedRow(index, {**rows[index], **columns}, reason, is_too_large)
+                    row = {**rows[index], **columns}
+                    yield CalibratedRow(index, row, reason, is_too_large, columns)
         mapping.report_ignored()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +17,20 @@ class _Calibration:
     source: str
     dtype: str
     calibration: str
-    by_name: Mapping[str, Mapping[str, Any]]
+    compressed: bytes
+    """The record of each weight by name, as JSON: in memory a model's records take megabytes."""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], by_name: Mapping[str, Mapping[str, Any]]) -> _Calibration:
+        return cls(
+            str(row.get("source")),
+            str(row.get("dtype")),
+            str(row["calibration"]),
+            zlib.compress(json.dumps(by_name).encode(), 1),
+        )
+
+    def by_name(self) -> dict[str, dict[str, Any]]:
+        return json.loads(zlib.decompress(self.compressed))
 
 
 class SharedCalibrations:
@@ -41,10 +56,8 @@ class SharedCalibrations:
             for record in row.get("calibrated_inputs") or ()
             if record["input"] in names
         }
-        entry = _Calibration(
-            str(row.get("source")), str(row.get("dtype")), str(row["calibration"]), by_name
-        )
-        self._calibrations.setdefault(_key(row, named), []).append(entry)
+        entries = self._calibrations.setdefault(_key(row, named), [])
+        entries.append(_Calibration.of(row, by_name))
 
     def find(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the calibration columns for a row with known weights, or None.
@@ -60,7 +73,7 @@ class SharedCalibrations:
             if candidates:
                 best = min(candidates, key=lambda candidate: _rank(candidate, row))
                 inputs = [
-                    {**record, "input": named[name][0]} for name, record in best.by_name.items()
+                    {**record, "input": named[name][0]} for name, record in best.by_name().items()
                 ]
                 inputs.sort(key=lambda record: record["input"])
                 return {"calibration": "shared", "calibrated_inputs": inputs or None}

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import bisect
 import collections
 import dataclasses
+import itertools
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ...errors import DatasetNotFoundError
 from ...frameworks.builds import check_device
@@ -17,7 +23,7 @@ from ...schema.tables import GRAPHS
 from ..layout import write_readme
 from ..mapping import Count, ignore
 from ..staging import Staging
-from ..table import read_table, write_table
+from ..table import check_file, read_table, unreadable, write_table
 from .rows import MAX_INPUT_BYTES, calibrate_rows
 from .sharing import SharedCalibrations
 
@@ -75,10 +81,9 @@ def calibrate_tables(
     failures: dict[str, str] = {}
     done = 0
     for file in files:
-        rows = read_table(file).to_pylist()
-        if is_again:
-            rows = [{**row, **dict.fromkeys(CALIBRATION_COLUMNS)} for row in rows]
-        before, staging = list(rows), Staging(file, "calibration")
+        rows = _Rows(file, dict.fromkeys(CALIBRATION_COLUMNS) if is_again else {})
+        changes: dict[int, Mapping[str, Any]] = {}
+        staging = Staging(file, "calibration")
         with staging.hold():
             for result in calibrate_rows(
                 rows,
@@ -88,7 +93,8 @@ def calibrate_tables(
                 max_flops=max_flops,
                 staging=staging,
             ):
-                rows[result.place] = dict(result.row)
+                if result.columns:
+                    changes[result.place] = result.columns
                 if result.reason:
                     failures[str(result.row.get("id"))] = result.reason
                 shared.add(result.row)
@@ -96,8 +102,10 @@ def calibrate_tables(
                     too_large.add(str(result.row.get("id")))
                 done += 1
                 on_progress(done, total)
-            if rows != before or is_again:
-                write_table(rows, file)
+            if changes or is_again:
+                write_table(
+                    ({**row, **changes.get(place, {})} for place, row in enumerate(rows)), file
+                )
     for file in files:
         for name, kind in _share(file, shared, too_large).items():
             counts[kind or "none"] += 1
@@ -108,6 +116,38 @@ def calibrate_tables(
     return CalibrationReport(dict(counts), failures)
 
 
+class _Rows(Sequence[dict[str, Any]]):
+    """Rows of a file with some columns replaced; one row group at a time is in memory."""
+
+    def __init__(self, path: Path, replaced: Mapping[str, Any] | None = None) -> None:
+        check_file(path)
+        self._path, self._replaced = path, replaced or {}
+        self._file = pq.ParquetFile(path)
+        sizes = [
+            self._file.metadata.row_group(group).num_rows
+            for group in range(self._file.num_row_groups)
+        ]
+        self._ends = [*itertools.accumulate(sizes)]
+        self._group, self._table = -1, pa.table({})
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, index: Any) -> Any:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        group = bisect.bisect_right(self._ends, index)
+        if group != self._group:
+            try:
+                self._table = self._file.read_row_group(group)
+            except (pa.ArrowException, OSError) as error:
+                raise unreadable(self._path, error) from error
+            self._group = group
+        start = self._ends[group] - self._table.num_rows
+        (row,) = self._table.slice(index - start, 1).to_pylist()
+        return {**row, **self._replaced}
+
+
 def _share(
     file: Path, shared: SharedCalibrations, too_large: Collection[str]
 ) -> dict[str, str | None]:
@@ -116,10 +156,9 @@ def _share(
     kinds: dict[str, str | None] = {row["id"]: row["calibration"] for row in calibrations}
     wanted = {name for name in too_large if name in kinds and not kinds[name]}
     if wanted:
-        rows = read_table(file).to_pylist()
+        rows = _Rows(file)
         matches = {row["id"]: shared.find(row) for row in rows if row["id"] in wanted}
         if any(matches.values()):
-            rows = [{**row, **(matches.get(row["id"]) or {})} for row in rows]
-            write_table(rows, file)
-            kinds = {row["id"]: row["calibration"] for row in rows}
+            write_table(({**row, **(matches.get(row["id"]) or {})} for row in rows), file)
+            kinds |= {name: match["calibration"] for name, match in matches.items() if match}
     return kinds

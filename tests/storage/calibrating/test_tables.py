@@ -22,7 +22,7 @@ from graphnet_datasets.storage.calibrating import (
 )
 from graphnet_datasets.storage.parts import encode_part, read_notes
 from graphnet_datasets.storage.staging import Staging
-from graphnet_datasets.storage.table import read_table, write_table
+from graphnet_datasets.storage.table import ROW_GROUP_SIZE, read_table, write_table
 
 
 def linear(name: str, std: float, width: int = 16) -> Sample:
@@ -53,6 +53,22 @@ def test_rows_of_a_file_are_calibrated_in_place_and_once(tmp_path: Path) -> None
     written = path.read_bytes()
     assert calibrate_tables(path, jobs=1).counts["calibrated"] == 1
     assert path.read_bytes() == written, "what is done stays"
+
+
+@pytest.mark.torch
+def test_rows_of_several_row_groups_are_calibrated(tmp_path: Path) -> None:
+    rows = [linear(f"a/{number}", 90.0).to_row() for number in range(2 * ROW_GROUP_SIZE + 1)]
+    done = {0, ROW_GROUP_SIZE, 2 * ROW_GROUP_SIZE}
+    before = [
+        {**row, "calibration": None if n in done else "unneeded"} for n, row in enumerate(rows)
+    ]
+    path = write_table(before, tmp_path / "graphs.parquet")
+    report = calibrate_tables(path, jobs=1)
+    assert report.counts == {"calibrated": 3, "unneeded": len(rows) - 3}
+    after = read_table(path)
+    assert after["id"].to_pylist() == [row["id"] for row in rows]
+    calibrations = after["calibration"].to_pylist()
+    assert {n for n, name in enumerate(calibrations) if name == "calibrated"} == done
 
 
 @pytest.mark.torch
