@@ -24,6 +24,17 @@ Integers = npt.NDArray[np.int64]
 
 _UPSTREAM_CORRECT = "correct"
 
+_VERDICT_COLUMNS = ("status", "undecidable_reason", "min_t", "null_t", "stale_t", "outputs")
+"""Columns that `undecidable_reason` reads."""
+_COLUMNS = (
+    *_VERDICT_COLUMNS,
+    *("speedup", "speedup_low", "speedup_high", "eager_t", "determinism_t", "is_deterministic"),
+    *("upstream_status", "upstream_speedup", "upstream_min_t", "upstream_passing_t"),
+    *("sample_id", "family", "reason", "error_type", "error_message", "warnings"),
+)
+"""Columns that `make_records` selects: copying the times of all calls would take most of its time.
+"""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Records:
@@ -125,6 +136,7 @@ def make_records(table: pa.Table, variant: Variant) -> Records:
     """
     code = _codes(table, variant)
     conditions = differing_conditions(table)
+    table = table.select(_COLUMNS)
     excluded = table.filter(pa.array(code < 0))
     table = table.filter(pa.array(code >= 0))
     code = code[code >= 0]
@@ -280,7 +292,7 @@ def is_undecidable(table: pa.Table) -> npt.NDArray[np.bool_]:
     may_be |= table["undecidable_reason"].is_valid().to_numpy()
     indices = np.flatnonzero(may_be)
     mask = np.zeros(len(may_be), dtype=bool)
-    rows = table.take(pa.array(indices)).to_pylist()
+    rows = table.select(_VERDICT_COLUMNS).take(pa.array(indices)).to_pylist()
     mask[indices] = [undecidable_reason(row) is not None for row in rows]
     return mask
 
