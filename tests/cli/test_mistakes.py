@@ -152,6 +152,7 @@ def test_a_config_where_one_sample_is_needed(words: str, folder: Path) -> None:
         ("convert cv --to networkx --out mine.py", "`mine.py` exists already. Choose another "),
         ("show cv/chain-1 --svg a.svg", "`a.svg` is a directory, not a file. Choose a file."),
         ("select --count 2 --out a.svg", "`a.svg` is a directory, not a file. Choose a file."),
+        ("tune --replay mine", "`mine` contains no operators to tune: There is no dataset `mine`."),
         ("list ./nothing", "The path `nothing` does not exist. Check it."),
         ("list cv/chian-2", "`cv/chian-2` is neither a config nor the id of a sample of "),
     ],

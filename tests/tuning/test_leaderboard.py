@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from typer.testing import CliRunner
 
+from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import TuningError
 from graphnet_datasets.tuning.leaderboard import replay_tuners
 
@@ -53,3 +55,11 @@ def test_a_tuner_that_needs_more_than_a_pool_is_named() -> None:
 
 def Never(*_: object, **__: object) -> None:  # noqa: N802 - stands for a class
     raise TuningError("It needs a machine.")
+
+
+def test_the_embedded_records_are_replayed_by_name() -> None:
+    arguments = ["--tuner", "random", "--trials", "2", "--seeds", "1", "--json"]
+    result = CliRunner().invoke(app, ["tune", "--replay", "graphnet", *arguments])
+    assert result.exit_code == 0, result.output
+    (row,) = map(json.loads, result.stdout.splitlines())
+    assert row["tuner"] == "random" and row["tasks"] > 10

@@ -130,8 +130,11 @@ def tune(
         int, typer.Option(min=1, help="Parallel candidates; more than 1 disturb each other.")
     ] = 1,
     replay: Annotated[
-        Path | None,
-        typer.Option(help="Compare tuners on a dataset of records, without running candidates."),
+        str | None,
+        typer.Option(
+            help="Compare tuners on records, without running candidates: a directory, graphnet, or "
+            "org/name."
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each tuner in a replay.")] = 5,
     report: Annotated[
@@ -212,7 +215,7 @@ def describe(progress: Progress) -> str:
 
 
 def _compare(
-    replay: Path,
+    replay: str,
     tuners: list[str] | None,
     allocator: str,
     trials: int,
