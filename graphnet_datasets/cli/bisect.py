@@ -23,7 +23,7 @@ app = typer.Typer()
 
 @app.command(
     "bisect",
-    epilog="Example: graphnet bisect transformers/vit-tiny --compiler inductor --tolerance -5 --out bug",
+    epilog="Example: graphnet bisect transformers/vit-tiny --compiler inductor --tolerance -5",
 )
 def bisect_sample(
     sample_id: Annotated[
