@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Literal
 
 from ..operators import OperatorNames, OperatorValues
@@ -98,6 +98,16 @@ class Orders:
         places = enumerate(names, self.num_outputs)
         written = {place: self.inputs[name] for place, name in places if name in self.inputs}
         return dataclasses.replace(self, reached=self.reached | written)
+
+    def without(self, outputs: Collection[int]) -> Orders:
+        """Return the orders that affect other outputs than these."""
+        return dataclasses.replace(
+            self,
+            direct={place: order for place, order in self.direct.items() if place not in outputs},
+            reached={
+                place: numbers for place, numbers in self.reached.items() if place not in outputs
+            },
+        )
 
 
 def find_orders(sample: Sample) -> Orders | None:

@@ -105,10 +105,12 @@ def bisect(
             raise BisectionError(
                 f"The budget ran out before `{compiler}` was tried on `{sample.id}`. Increase it."
             )
+        # A part of a random graph need not be random, so the failure is described by its own trial.
+        failure = find_failure(trials.verdict(search.best), t, slower_than) or search.failure
         return Bisection(
             whole=sample,
             sample=trials.with_elements(search.best),
-            failure=search.failure,
+            failure=failure,
             candidate=candidate,
             device=device,
             settings=settings,

@@ -237,14 +237,15 @@ def _judge(
             return Verdict(ending="mismatch", phase="run", error_type=reason, message=message)
     settled = SettledCalls([(expected, actual) for actual in calls])
     written = read_written(messages.get(WRITTEN))
+    plan = None if plan is None else plan.with_written(written)
     if orders is not None:
-        orders = orders.with_written(written)
+        places = frozenset() if plan is None else plan.random_places
+        orders = orders.with_written(written).without(places)
         settled = settle(settled.calls, orders, [keys] * len(calls))
     rows = compare_calls(settled.calls)
     decisive: dict[str, Any] = {}
     random = RandomVerdict()
     if plan is not None:
-        plan = plan.with_written(written)
         random = judge_random_outputs(rows, settled.calls, plan, candidate_draws, eager_draws)
         decisive = min(
             (row for row in rows if row["p_value"] is not None),

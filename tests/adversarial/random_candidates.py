@@ -79,6 +79,7 @@ has_another_scale = _with(lambda x, p: _scaled(_mask(x, p), x, p) * 1.01)
 same_mask_for_every_row = _with(_same_row)
 three_masks_in_turn = _with(_stuck(lambda: itertools.cycle([7, 8, 9])))
 normal_for_uniform = _with(noise=lambda x: torch.randn_like(x) / 12**0.5 + 0.5)
+without_noise = _with(noise=torch.zeros_like)
 
 
 def eager_in_the_first_call(module: Any, example_inputs: Inputs) -> Module:

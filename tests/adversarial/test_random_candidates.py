@@ -33,6 +33,15 @@ DEEP = make_sample(
     inputs=INPUTS,
 )
 NOISE = make_sample("noise", Op("torch.rand_like", (Ref(0),)), Op("torch.add", (Ref(0), Ref(1))))
+KEYS = (Op("torch.rand_like", (Ref(0),)), Op("torch.add", (Ref(0), Ref(1))))
+FIRST, SECOND = (Op("operator.getitem", (Ref(3), place)) for place in (0, 1))
+ORDERS = {
+    "argmax": (Op("torch.argmax", (Ref(2), -1)),),
+    "argsort": (Op("torch.argsort", (Ref(2), -1)),),
+    "positions_of_topk": (Op("torch.topk", (Ref(2), 2, -1)), SECOND),
+    "positions_of_max": (Op("torch.max", (Ref(2), -1)), SECOND),
+    "sorted_values": (Op("torch.sort", (Ref(2), -1)), FIRST),
+}
 TWO = dataclasses.replace(ONE, id="test/random_two", outputs=(Ref(3), Ref(2)))
 
 
@@ -62,6 +71,13 @@ def test_another_stream_is_right(trial: Trial, sample: Sample) -> None:
 )
 def test_a_fault_is_found(trial: Trial, candidate: str, sample: Sample) -> None:
     check_is_wrong(verdict(trial, candidate, sample))
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_of_random_keys_are_judged_by_distribution(trial: Trial, name: str) -> None:
+    sample = make_sample(f"random_{name}", *KEYS, *ORDERS[name])
+    check_is_right(verdict(trial, "own_stream", sample))
+    check_is_wrong(verdict(trial, "without_noise", sample))
 
 
 def test_deterministic_outputs_are_compared_by_element(trial: Trial) -> None:
