@@ -15,7 +15,7 @@ from builder.notebooks import code_hash
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
-SLOW = ("compare_two_compilers",)
+SLOW = ("add_a_compiler", "compare_two_compilers")
 
 
 def run_python(arguments: list[str], directory: Path) -> str:

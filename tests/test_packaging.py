@@ -59,6 +59,7 @@ def test_the_wheel_holds_the_library_and_its_data_only(wheel: Path) -> None:
     assert any(name.startswith("graphnet_datasets/starter/graphnet/cv/") for name in names)
 
 
+@pytest.mark.slow
 def test_the_wheel_loads_the_embedded_dataset_in_an_empty_environment(
     wheel: Path, tmp_path: Path
 ) -> None:

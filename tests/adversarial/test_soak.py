@@ -16,6 +16,7 @@ def seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(soak.SEED, "7")
 
 
+@pytest.mark.slow
 def test_every_run_has_one_record_with_its_status_and_nothing_is_left() -> None:
     figures = soak.survive_faults(20)
     assert soak.is_clean(figures), json.dumps(figures)

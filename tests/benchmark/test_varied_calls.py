@@ -184,7 +184,10 @@ def test_unsupported_sizes_are_reported_and_not_wrong(runner: SampleRunner) -> N
     assert vary(runner, "torchscript", SCALED)["varied_verdict"] == "ok"
 
 
-@pytest.mark.parametrize("compiler", ["tracing_each_call", "CountsEachCall"])
+@pytest.mark.parametrize(
+    "compiler",
+    ["tracing_each_call", pytest.param("CountsEachCall", marks=pytest.mark.slow)],
+)
 def test_recompilation_in_each_call_is_reported(runner: SampleRunner, compiler: str) -> None:
     record = vary(runner, compiler, SCALED)
     assert (record["status"], record["varied_verdict"]) == ("ok", "ok")
@@ -193,6 +196,7 @@ def test_recompilation_in_each_call_is_reported(runner: SampleRunner, compiler: 
     assert any(text.startswith("recompiles_each_call") for text in record["warnings"])
 
 
+@pytest.mark.slow
 def test_inductor_keeps_an_old_number_in_clamp(runner: SampleRunner) -> None:
     """A float that became dynamic is stale from the third value on in torch 2.13."""
     record = vary(runner, "inductor", CLAMPED)

@@ -187,6 +187,7 @@ def test_so_many_graphs_together_are_timed_under_every_arm_before_the_next_ones(
     assert read_runs(tmp_path / "runs").num_rows == 6
 
 
+@pytest.mark.slow
 def test_a_graph_that_eager_takes_long_for_has_a_record_under_the_first_arm_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -139,6 +139,7 @@ def test_hidden_sizes_follow_from_the_seed(tmp_path: Path) -> None:
     assert not [shape for shape in hidden if shape in public]
 
 
+@pytest.mark.slow
 def test_a_solution_of_a_public_problem_is_judged_on_hidden_sizes(tmp_path: Path) -> None:
     write_problem_parts(tmp_path / "public")
     out = tmp_path / "contest"

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def parameters() -> list[Any]:
-    quick = ("eager", "onnxruntime", "torchscript")
+    quick = ("eager", "torchscript")
     return [
         pytest.param(entry, id=entry.name, marks=[] if entry.name in quick else [pytest.mark.slow])
         for entry in ENTRIES
