@@ -83,7 +83,7 @@ class CheckResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as a JSON-compatible mapping."""
         names = ("status", "reason", "speedup", "speedup_low", "speedup_high", "min_t")
-        names += ("error_type", "error_message", "changed_state")
+        names += ("error_type", "error_message", "changed_state", "is_noisy", "other_cpu_share")
         return {
             "sample_id": self.sample_id,
             "candidate": self.candidate,

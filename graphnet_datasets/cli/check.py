@@ -18,8 +18,10 @@ from .disk import new_output
 from .groups import with_groups
 from .run_options import MeasurementOptions
 from .terminal import echo
+from .verdicts import describe_load
 
 if TYPE_CHECKING:
+    from ..benchmark.checking import CheckResult
     from ..benchmark.problems import Problem, Verdict
 
 app = typer.Typer()
@@ -127,7 +129,8 @@ def check_candidate(
             name = "" if verdict.language == COMPILER else Path(candidate).name
             row = verdict.to_row(name=name, author=author, license=license_name)
             write_solution(row, out)
-        _print(verdict.to_dict() if as_json else verdict.lines(), is_bad=not verdict.is_accepted)
+        shown = verdict.to_dict() if as_json else verdict.lines()
+        _print(shown, verdict.results, is_bad=not verdict.is_accepted)
         if not verdict.is_accepted:
             raise typer.Exit(PARTLY)
         return
@@ -140,7 +143,7 @@ def check_candidate(
         settings=measurement.settings(),
     )
     is_bad = result.outcome in (Outcome.WRONG, Outcome.FAILED)
-    _print(result.to_dict() if as_json else result.lines(), is_bad=is_bad)
+    _print(result.to_dict() if as_json else result.lines(), [result], is_bad=is_bad)
     if not result.is_right:
         raise typer.Exit(PARTLY)
 
@@ -226,8 +229,10 @@ def _judge(problem: Problem, candidate: str, device: str, measurement: CheckOpti
     return judge(problem, source, language=language, device=device, settings=settings)
 
 
-def _print(shown: Mapping[str, Any] | Sequence[str], *, is_bad: bool) -> None:
-    """Print a mapping as JSON, or lines, the first in red if it is bad."""
+def _print(
+    shown: Mapping[str, Any] | Sequence[str], results: Sequence[CheckResult], *, is_bad: bool
+) -> None:
+    """Print a mapping as JSON, or lines, the first in red if it is bad, and a busy machine."""
     if isinstance(shown, Mapping):
         echo(json.dumps(shown))
         return
@@ -235,3 +240,5 @@ def _print(shown: Mapping[str, Any] | Sequence[str], *, is_bad: bool) -> None:
     echo(first, colour="red" if is_bad else None)
     for line in others:
         echo(line)
+    if busy := describe_load([result.record.get("other_cpu_share") for result in results]):
+        echo(busy, err=True)

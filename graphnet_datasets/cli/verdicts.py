@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ class VerdictPrinter:
                 summarise_arms(split_arms(table), duplicates="newest"), expected
             )
         echo("")
-        if busy := _describe_load(table["other_cpu_share"].to_pylist()):
+        if busy := describe_load(table["other_cpu_share"].to_pylist()):
             echo(busy)
         has_failures = False
         summaries, _ = with_short_names(summarise_arms(split_arms(table), duplicates="newest"))
@@ -121,7 +121,7 @@ def _describe_machine(record: Mapping[str, Any]) -> str:
     return printable_line(f"Speedups over {record.get('baseline') or 'eager'} on {place}")
 
 
-def _describe_load(shares: list[float | None]) -> str:
+def describe_load(shares: Sequence[float | None]) -> str:
     """Return a sentence about other processes on the machine, "" if it was quiet."""
     known_shares = [share for share in shares if share is not None]
     share = statistics.median(known_shares) if known_shares else 0.0
