@@ -17,10 +17,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from graphnet_datasets.cli.counting import PARTLY
+
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.11", "3.12", "3.13")
-PARTLY = 3
-"""The exit status of a command that found a fault, or graphs that it cannot convert."""
 
 _PART = re.compile(
     r"```(?P<language>\w+)\n(?P<block>.*?)```"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from ..operators import OperatorNames, OperatorValues
@@ -12,6 +12,7 @@ from ..sample import Op, Sample
 from ..sample.arguments import ListArg, Ref, iterate_leaves, iterate_refs
 from ..sample.targets import base_name
 from .effects import effect_kinds, memory_classes, written_values
+from .randomness import random_inputs, random_outputs
 
 Kind = Literal["sort", "select", "unique", "mode", "pool", "overwrite", "body"]
 Result = Literal["positions", "values", "inverse", "counts"]
@@ -99,16 +100,6 @@ class Orders:
         written = {place: self.inputs[name] for place, name in places if name in self.inputs}
         return dataclasses.replace(self, reached=self.reached | written)
 
-    def without(self, outputs: Collection[int]) -> Orders:
-        """Return the orders that affect other outputs than these."""
-        return dataclasses.replace(
-            self,
-            direct={place: order for place, order in self.direct.items() if place not in outputs},
-            reached={
-                place: numbers for place, numbers in self.reached.items() if place not in outputs
-            },
-        )
-
 
 def find_orders(sample: Sample) -> Orders | None:
     """Return the open orders that affect an output or a written input of a sample, or None.
@@ -157,6 +148,34 @@ def find_orders(sample: Sample) -> Orders | None:
         for order in operators
     )
     return Orders(tuple(operators), exact, direct, indirect, inputs, len(leaves))
+
+
+def find_steady_orders(sample: Sample) -> Orders | None:
+    """Return the open orders that affect an output or input without a random draw, or None.
+
+    The other outputs are judged by their distribution. Their keys belong to another draw.
+
+    >>> from graphnet_datasets.sample import Input, Value
+    >>> sample = Sample("example/order", "torch", "other",
+    ...     inputs=(Input("input", Value("float32", (4,))),),
+    ...     ops=(Op("torch.rand_like", (Ref(0),)), Op("torch.argmax", (Ref(1),)),
+    ...         Op("torch.argmax", (Ref(0),))), outputs=(Ref(2), Ref(3)))
+    >>> [*find_orders(sample).direct], [*find_steady_orders(sample).direct]
+    ([0, 1], [1])
+    """
+    orders = find_orders(sample)
+    if orders is None:
+        return None
+    places = set(itertools.compress(itertools.count(), random_outputs(sample)))
+    names = set(itertools.compress(sample.input_names, random_inputs(sample)))
+    return dataclasses.replace(
+        orders,
+        direct={place: result for place, result in orders.direct.items() if place not in places},
+        reached={
+            place: numbers for place, numbers in orders.reached.items() if place not in places
+        },
+        inputs={name: numbers for name, numbers in orders.inputs.items() if name not in names},
+    )
 
 
 def keys_sample(sample: Sample, orders: Orders) -> Sample:

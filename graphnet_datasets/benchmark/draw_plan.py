@@ -58,11 +58,6 @@ class DrawPlan:
         written = tuple(name in self.inputs for name in names)
         return dataclasses.replace(self, outputs=self.outputs + written)
 
-    @property
-    def random_places(self) -> frozenset[int]:
-        """The positions of the outputs that may be random."""
-        return frozenset(place for place, is_random in enumerate(self.outputs) if is_random)
-
     def count(self, sizes: Sequence[int]) -> int:
         """Return the number of draws for outputs of `sizes` elements.
 

@@ -32,13 +32,10 @@ from graphnet_datasets.compilers.native import NativeCandidate
 candidate = NativeCandidate({name!r}, {source!r})
 """,
     "tc": """\
-import contextlib
-
 from graphnet_datasets.tensor_comprehensions import define
+from graphnet_datasets.tensor_comprehensions.polyhedral.isl import isl
 
-with contextlib.suppress(ImportError):  # `define` reports it
-    import islpy  # registers a function at exit, which would be reported as a change of state
-
+isl()  # a first import in a call would be reported as a change of state
 _definition = define({source!r})
 
 

@@ -105,7 +105,7 @@ def bisect(
             raise BisectionError(
                 f"The budget ran out before `{compiler}` was tried on `{sample.id}`. Increase it."
             )
-        # A part of a random graph need not be random, so the failure is described by its own trial.
+        # A part of a random graph need not be random, so its own trial describes the failure.
         failure = find_failure(trials.verdict(search.best), t, slower_than) or search.failure
         return Bisection(
             whole=sample,

@@ -82,7 +82,7 @@ class Failure:
     """A failure of the whole graph that every smaller graph must reproduce.
 
     `kind` is `error`, `crash`, `hang`, `memory`, `mismatch`, `wrong`, `not_finite` or `slow`;
-    `first` is the verdict of the whole graph. The failure in a result is that of the smallest part.
+    `first` is the verdict of the whole graph, or in a result that of the smallest part.
     """
 
     kind: str

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..analysis.costs import measure_costs
-from ..analysis.orders import Orders, find_orders
+from ..analysis.orders import Orders, find_steady_orders
 from ..analysis.randomness import is_random
 from ..atomic import append_json, temporary_directory
 from ..benchmark import Settings
@@ -189,7 +189,7 @@ class TrialRunner(SampleRunner):
                 executes=worker_job.executes,
                 reads=[*worker_job.reads, *(file[0] for file in elements if file is not None)],
             )
-            return _judge(outcome, directory, plan, find_orders(sample))
+            return _judge(outcome, directory, plan, find_steady_orders(sample))
 
 
 def _draw_plan(sample: Sample) -> DrawPlan | None:
@@ -237,15 +237,14 @@ def _judge(
             return Verdict(ending="mismatch", phase="run", error_type=reason, message=message)
     settled = SettledCalls([(expected, actual) for actual in calls])
     written = read_written(messages.get(WRITTEN))
-    plan = None if plan is None else plan.with_written(written)
     if orders is not None:
-        places = frozenset() if plan is None else plan.random_places
-        orders = orders.with_written(written).without(places)
+        orders = orders.with_written(written)
         settled = settle(settled.calls, orders, [keys] * len(calls))
     rows = compare_calls(settled.calls)
     decisive: dict[str, Any] = {}
     random = RandomVerdict()
     if plan is not None:
+        plan = plan.with_written(written)
         random = judge_random_outputs(rows, settled.calls, plan, candidate_draws, eager_draws)
         decisive = min(
             (row for row in rows if row["p_value"] is not None),

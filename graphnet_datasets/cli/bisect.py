@@ -39,7 +39,10 @@ def bisect_sample(
         list[str] | None, typer.Option(help="An option of the compiler, name=value (repeatable).")
     ] = None,
     t: Annotated[
-        float, typer.Option("--tolerance", "--t", help="Outputs that differ at this t fail.")
+        float,
+        typer.Option(
+            "--tolerance", "--t", help="Outputs that differ at this t count as a failure."
+        ),
     ] = -3.0,
     slower_than: Annotated[
         float | None, typer.Option(min=0.0, help="Bisect a speedup below this value instead.")

@@ -232,7 +232,7 @@ def _judge(problem: Problem, candidate: str, device: str, measurement: CheckOpti
 def _print(
     shown: Mapping[str, Any] | Sequence[str], results: Sequence[CheckResult], *, is_bad: bool
 ) -> None:
-    """Print a mapping as JSON, or lines, the first in red if it is bad, and a busy machine."""
+    """Print a mapping as JSON; or lines, the first in red if it is bad, and a note on the load."""
     if isinstance(shown, Mapping):
         echo(json.dumps(shown))
         return

@@ -32,8 +32,8 @@ _COLUMNS = (
     *("upstream_status", "upstream_speedup", "upstream_min_t", "upstream_passing_t"),
     *("sample_id", "family", "reason", "error_type", "error_message", "warnings"),
 )
-"""Columns that `make_records` selects: copying the times of all calls would take most of its time.
-"""
+"""Columns that `make_records` copies. Copying the times of all calls too would take most of its
+time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ DEEP = make_sample(
     Op("torch.nn.functional.linear", (Ref(3), Ref(3))),
     inputs=INPUTS,
 )
-NOISE = make_sample("noise", Op("torch.rand_like", (Ref(0),)), Op("torch.add", (Ref(0), Ref(1))))
 KEYS = (Op("torch.rand_like", (Ref(0),)), Op("torch.add", (Ref(0), Ref(1))))
+NOISE = make_sample("noise", *KEYS)
 FIRST, SECOND = (Op("operator.getitem", (Ref(3), place)) for place in (0, 1))
 ORDERS = {
     "argmax": (Op("torch.argmax", (Ref(2), -1)),),

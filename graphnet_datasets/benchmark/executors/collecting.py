@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...analysis.finite import explain_not_finite
-from ...analysis.orders import find_orders
+from ...analysis.orders import find_steady_orders
 from ...errors import (
     CompilerError,
     CompilerUnavailableError,
@@ -139,7 +139,7 @@ def read_eager_alone(
         if run.drawn_calls is not None and DRAWS in messages:
             calls = read_drawn(messages[DRAWS])
             eager_alone.draws = _read_draws(directory, messages, calls)
-        if (orders := find_orders(sample)) is not None:
+        if (orders := find_steady_orders(sample)) is not None:
             eager_alone.orders = orders.with_written(read_written(messages.get(WRITTEN)))
         eager_alone.keys = read_keys(directory, messages)
         if f"outputs {ORACLE}" in messages:

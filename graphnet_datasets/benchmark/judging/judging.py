@@ -299,9 +299,7 @@ class Run:
         if eager_alone.orders is not None:
             unknown = [None] * (len(compared) - len(eager_alone.keys))
             keys = [*eager_alone.keys, *unknown]
-            # The keys of a random output belong to other draws than the outputs do.
-            places = frozenset() if self.plan is None else self.plan.random_places
-            settled = settle(compared, eager_alone.orders.without(places), keys)
+            settled = settle(compared, eager_alone.orders, keys)
             compared = list(settled.calls)
             if oracle is not None:
                 oracle = without_ties(first, oracle, eager_alone.orders, keys[0])

@@ -34,7 +34,7 @@ class CalibratedRow:
     """A row with its position, and the reason if it has no calibration.
 
     `is_too_large` is true if the row was not run, or not completely, because of its size. `columns`
-    contains the columns of `row` that are new.
+    contains the columns that the calibration has filled.
     """
 
     place: int

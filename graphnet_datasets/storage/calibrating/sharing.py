@@ -18,7 +18,8 @@ class _Calibration:
     dtype: str
     calibration: str
     compressed: bytes
-    """The record of each weight by name, as JSON: in memory a model's records take megabytes."""
+    """The record of each weight by name, as compressed JSON; as objects, those of a model take
+    megabytes."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any], by_name: Mapping[str, Mapping[str, Any]]) -> _Calibration:

@@ -117,11 +117,11 @@ def calibrate_tables(
 
 
 class _Rows(Sequence[dict[str, Any]]):
-    """Rows of a file with some columns replaced; one row group at a time is in memory."""
+    """The rows of a file, with `columns` in each; one row group at a time is in memory."""
 
-    def __init__(self, path: Path, replaced: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, path: Path, columns: Mapping[str, Any] | None = None) -> None:
         check_file(path)
-        self._path, self._replaced = path, replaced or {}
+        self._path, self._columns = path, columns or {}
         self._file = pq.ParquetFile(path)
         sizes = [
             self._file.metadata.row_group(group).num_rows
@@ -145,7 +145,7 @@ class _Rows(Sequence[dict[str, Any]]):
             self._group = group
         start = self._ends[group] - self._table.num_rows
         (row,) = self._table.slice(index - start, 1).to_pylist()
-        return {**row, **self._replaced}
+        return {**row, **self._columns}
 
 
 def _share(

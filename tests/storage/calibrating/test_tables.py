@@ -60,7 +60,8 @@ def test_rows_of_several_row_groups_are_calibrated(tmp_path: Path) -> None:
     rows = [linear(f"a/{number}", 90.0).to_row() for number in range(2 * ROW_GROUP_SIZE + 1)]
     done = {0, ROW_GROUP_SIZE, 2 * ROW_GROUP_SIZE}
     before = [
-        {**row, "calibration": None if n in done else "unneeded"} for n, row in enumerate(rows)
+        {**row, "calibration": None if place in done else "unneeded"}
+        for place, row in enumerate(rows)
     ]
     path = write_table(before, tmp_path / "graphs.parquet")
     report = calibrate_tables(path, jobs=1)
@@ -68,7 +69,7 @@ def test_rows_of_several_row_groups_are_calibrated(tmp_path: Path) -> None:
     after = read_table(path)
     assert after["id"].to_pylist() == [row["id"] for row in rows]
     calibrations = after["calibration"].to_pylist()
-    assert {n for n, name in enumerate(calibrations) if name == "calibrated"} == done
+    assert {place for place, name in enumerate(calibrations) if name == "calibrated"} == done
 
 
 @pytest.mark.torch
