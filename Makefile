@@ -32,7 +32,7 @@ help:
 	@echo "make slow        run the tests that take longer than ten seconds each"
 	@echo "make nightly     run the demo, slow tests, notebooks, README and make soak, and build the leaderboard"
 	@echo "make packages    build the source distribution and the wheel, in dist"
-	@echo "make soak        run 1,000 random failures, kill a run 50 times, fuzz kernels and 10,000 inputs"
+	@echo "make soak        run 1,000 random failures, kill a run 50 times, fuzz kernels, definitions and 10,000 inputs"
 	@echo "make gpu-tests   run the GPU tests on a CUDA device"
 	@echo "make gpu-folder  pack what a bare machine with a GPU needs, in build/gpu_queue/folder"
 	@echo "make gpu-records run the next rows of the GPU's queue here, in SECONDS=480"
@@ -104,6 +104,7 @@ soak: $(VENV)/.test
 	$(BIN)/python benchmarks/fuzz_operators.py --only checked --calls 20 --smallest 0.6 --quiet
 	$(BIN)/python benchmarks/fuzz_operators.py --only checked --what programs --calls 20 --quiet
 	$(BIN)/python benchmarks/fuzz_inputs.py
+	$(BIN)/python benchmarks/fuzz_kernels.py --kernels 1800
 
 # Needs a torch for CUDA; nvidia-ml-py reads clocks and throttling. Nothing else may use the GPU.
 gpu-tests: $(VENV)/.test

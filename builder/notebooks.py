@@ -133,7 +133,7 @@ def _outputs(notebook: Any) -> Iterator[Any]:
 def _texts(output: Any) -> Iterator[tuple[str, str]]:
     if output.output_type == "stream":
         yield output.name, output.text
-    for kind, value in output.get("data", {}).items():
+    for kind, value in sorted(output.get("data", {}).items()):  # a stored notebook is sorted
         yield kind, "" if kind == "image/png" else str(value)
 
 

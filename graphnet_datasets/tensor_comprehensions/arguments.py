@@ -28,7 +28,8 @@ class Framework:
         test: Return a fast predicate for arrays of a dtype name, shape and strides. It may
             raise AttributeError for an object that is not an array.
         allocator: Return a function that allocates an array of a shape and dtype name.
-        matching: Return the array with the requested strides; copy it if they differ.
+        matching: Return the array itself if its memory holds its values with the requested strides,
+            otherwise a copy that does.
         to_numpy: Convert to NumPy; bfloat16 becomes float32.
         from_numpy: Convert a NumPy array to a dtype name.
     """
@@ -67,7 +68,18 @@ def framework_of(arrays: Sequence[Any]) -> Framework:
 
 
 def _root(array: Any) -> str:
-    return type(array).__module__.partition(".")[0]
+    """Return the package whose array type is the class of an array or one of its bases."""
+    roots = [base.__module__.partition(".")[0] for base in type(array).__mro__]
+    return next((root for root in roots if root in ("torch", "paddle", "numpy")), "")
+
+
+def _require(array: Any, framework: str) -> None:
+    """Raise unless an argument is a tensor of a framework."""
+    if _root(array) != framework:
+        raise KernelInputError(
+            f"An argument has the type `{type(array).__name__}`, but the other arguments are "
+            f"{framework} tensors. Convert it."
+        )
 
 
 _frameworks: dict[str, Framework] = {}
@@ -106,7 +118,7 @@ def _numpy() -> Framework:
         return view
 
     def test(dtype: str, shape: Sequence[int], strides: Sequence[int]) -> Callable[[Any], bool]:
-        kind, sizes = np.dtype("float32" if dtype == "bfloat16" else dtype), tuple(shape)
+        kind, sizes = _numpy_dtype(dtype), tuple(shape)
         steps = tuple(stride * kind.itemsize for stride in strides)
         return lambda array: (
             type(array) is np.ndarray
@@ -116,8 +128,7 @@ def _numpy() -> Framework:
         )
 
     def allocator(shape: Sequence[int], dtype: str) -> Callable[[], Any]:
-        kind = np.dtype("float32" if dtype == "bfloat16" else dtype)
-        return functools.partial(np.empty, tuple(shape), kind)
+        return functools.partial(np.empty, tuple(shape), _numpy_dtype(dtype))
 
     return Framework(
         "numpy",
@@ -126,9 +137,26 @@ def _numpy() -> Framework:
         test,
         allocator,
         matching,
-        np.asarray,
-        lambda array, _: array,
+        lambda array: _widened(np.asarray(array)),
+        lambda array, dtype: array.astype(_numpy_dtype(dtype), copy=False),
     )
+
+
+def _numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return a NumPy dtype by name; that of bfloat16 comes from the package `ml_dtypes`."""
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise KernelInputError(
+            "NumPy has no bfloat16. Install the package `ml_dtypes`, or pass torch tensors."
+        ) from error
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def _widened(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def _torch(name: str = "torch", device: Any = None) -> Framework:
@@ -142,6 +170,7 @@ def _torch(name: str = "torch", device: Any = None) -> Framework:
     }
 
     def describe(tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+        _require(tensor, "torch")
         if tensor.device != expected_device:
             raise KernelInputError(
                 f"A tensor is on `{tensor.device}`; the kernel takes tensors on "
@@ -162,17 +191,19 @@ def _torch(name: str = "torch", device: Any = None) -> Framework:
                 tensor.dtype is kind
                 and tensor.shape == sizes
                 and tensor.is_contiguous()
+                and not tensor.is_neg()
                 and (tensor.is_cpu if device is None else tensor.device == device)
             )
         return lambda tensor: (
             tensor.dtype is kind
             and tensor.shape == sizes
             and tensor.stride() == steps
+            and not tensor.is_neg()
             and (tensor.is_cpu if device is None else tensor.device == device)
         )
 
     def matching(tensor: Any, strides: Sequence[int]) -> Any:
-        tensor = torch.as_tensor(tensor)
+        tensor = torch.as_tensor(tensor).resolve_neg()  # its memory holds the negated values
         if _same_strides(tensor.shape, tensor.stride(), strides):
             return tensor
         copy = torch.empty_strided(
@@ -181,7 +212,7 @@ def _torch(name: str = "torch", device: Any = None) -> Framework:
         return copy.copy_(tensor.detach())
 
     def to_numpy(tensor: Any) -> Any:
-        tensor = torch.as_tensor(tensor).detach().cpu()
+        tensor = torch.as_tensor(tensor).detach().resolve_neg().cpu()
         return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
 
     return Framework(
@@ -210,6 +241,7 @@ def _paddle() -> Framework:
     paddle: Any = sys.modules["paddle"]
 
     def describe(tensor: Any) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+        _require(tensor, "paddle")
         if not tensor.place.is_cpu_place():
             raise KernelInputError(
                 f"A tensor is on `{tensor.place}`; the kernel takes CPU tensors. Call `.cpu()` on "

@@ -9,6 +9,7 @@ from ..errors import KernelInputError
 from .arguments import Framework
 from .cuda import GpuKernel
 from .kernel import Kernel, Profile
+from .language.instance import Instance, Tensor
 from .options import Options
 
 
@@ -82,13 +83,10 @@ class BoundKernel:
 
     def profile(self, *inputs: Any, num_runs: int = 10, num_warm_up: int = 2) -> Profile:
         """Time repeated calls of the kernel, without allocation."""
-        if isinstance(self.kernel, GpuKernel):
-            inputs = self._checked(inputs)
-            arrays = (*inputs, *(allocate() for allocate in self._allocators))
-            addresses = [self._address(array) for array in arrays]
-            return Profile(tuple(self.kernel.times_ms(addresses, num_runs, num_warm_up)))
-        arrays = [self.framework.to_numpy(array) for array in inputs]
-        return self.kernel.profile(*arrays, num_runs=num_runs, num_warm_up=num_warm_up)
+        inputs = self._checked(inputs)
+        arrays = (*inputs, *(allocate() for allocate in self._allocators))
+        addresses = [self._address(array) for array in arrays]
+        return Profile(tuple(self.kernel.times_ms(addresses, num_runs, num_warm_up)))
 
     def __repr__(self) -> str:
         return f"{self.kernel!r} for {self.framework.name}"
@@ -102,13 +100,10 @@ class BoundKernel:
             )
         if self.fits(inputs):
             return inputs
-        matched = []
-        for place, (array, expected) in enumerate(zip(inputs, self._inputs, strict=True)):
-            description = self._describe(array)
-            matched.append(
-                array if description == expected else self._match_strides(place, array, description)
-            )
-        return tuple(matched)
+        return tuple(
+            self._match_strides(place, array, self._describe(array))
+            for place, array in enumerate(inputs)
+        )
 
     def fits(self, inputs: Sequence[Any]) -> bool:
         """Return whether the inputs can be passed without checks or copies."""
@@ -141,17 +136,12 @@ class BoundKernel:
     def _resolve_outputs(self, outputs: Any, inputs: Sequence[Any]) -> list[Any]:
         """Return the outputs to write to; allocate those that the caller left out."""
         tensors = self.instance.outputs
-        if outputs is not None and not isinstance(outputs, Mapping):
-            if len(outputs) != len(tensors):
-                raise KernelInputError(
-                    f"`{self.instance.name}` has {len(tensors)} outputs, got {len(outputs)}. Pass "
-                    "one "
-                    "tensor for each output."
-                )
-            outputs = {tensor.name: value for tensor, value in zip(tensors, outputs, strict=True)}
-        remaining = dict(outputs or {})
+        remaining = by_name(self.instance, outputs)
         results = []
-        addresses = {self._address(array) for array in inputs}
+        passed = [
+            self._extent(array, tensor)
+            for array, tensor in zip(inputs, self.instance.inputs, strict=True)
+        ]
         for tensor, allocate in zip(tensors, self._allocators, strict=True):
             array = remaining.pop(tensor.name, None)
             if array is None:
@@ -163,22 +153,24 @@ class BoundKernel:
                     )
                 results.append(allocate())
                 continue
-            dtype, shape, strides = self._describe(array)
+            dtype, shape, _ = self._describe(array)
             if (dtype, tuple(shape)) != (tensor.dtype.name, tensor.shape):
                 raise KernelInputError(
                     f"The output `{tensor.name}` is {dtype} of shape {tuple(shape)}; it must be "
                     f"{tensor.dtype} of shape {tensor.shape}. Pass such a tensor."
                 )
-            if tuple(strides) != tensor.strides and tensor.num_elements > 1:
+            if self.framework.matching(array, tensor.strides) is not array:
                 raise KernelInputError(
-                    f"The output `{tensor.name}` must be contiguous. Call `contiguous` on it."
+                    f"The output `{tensor.name}` must be contiguous, and its memory must hold its "
+                    "values without a negative bit. Pass such a tensor."
                 )
-            if self._address(array) in addresses:
+            begin, end = self._extent(array, tensor)
+            if any(begin < other_end and other_begin < end for other_begin, other_end in passed):
                 raise KernelInputError(
                     f"The output `{tensor.name}` shares memory with another argument. Pass "
                     "separate memory."
                 )
-            addresses.add(self._address(array))
+            passed.append((begin, end))
             results.append(array)
         if remaining:
             raise KernelInputError(
@@ -186,3 +178,29 @@ class BoundKernel:
                 f"{', '.join(tensor.name for tensor in tensors)}."
             )
         return results
+
+    def _extent(self, array: Any, tensor: Tensor) -> tuple[int, int]:
+        """Return the addresses between which the elements of an argument are."""
+        begin = self._address(array)
+        steps = zip(tensor.shape, tensor.strides, strict=True)
+        last = sum((size - 1) * stride for size, stride in steps)
+        return begin, begin + (last + 1) * tensor.dtype.itemsize * bool(tensor.num_elements)
+
+
+def by_name(
+    instance: Instance, outputs: Mapping[str, Any] | Sequence[Any] | None
+) -> dict[str, Any]:
+    """Return outputs that a caller passes by name or all in order, by their names.
+
+    Raises:
+        KernelInputError: the number of outputs is wrong.
+    """
+    if outputs is None or isinstance(outputs, Mapping):
+        return dict(outputs or {})
+    if len(outputs) != len(instance.outputs):
+        raise KernelInputError(
+            f"`{instance.name}` has {len(instance.outputs)} outputs, got {len(outputs)}. Pass one "
+            "tensor for each output."
+        )
+    names = [tensor.name for tensor in instance.outputs]
+    return dict(zip(names, outputs, strict=True))

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import KernelInputError, TensorComprehensionError
 from .arguments import Framework, framework_of
 from .cache import TuningCache, cache_key
-from .calling import BoundKernel
+from .calling import BoundKernel, by_name
 from .compiling import compile_instance
 from .cuda import torch_kernel
 from .language import CheckedDefinition, Inference, Instance, check, infer, instantiate
@@ -106,7 +106,7 @@ class Definition:
         self,
         name: str,
         *inputs: Any,
-        outputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | Sequence[Any] | None = None,
         float64: bool = False,
         constants: Mapping[str, int] | None = None,
         check_bounds: bool = False,
@@ -115,7 +115,7 @@ class Definition:
 
         Args:
             inputs: NumPy, torch or paddle tensors.
-            outputs: initial contents of accumulated outputs; not modified.
+            outputs: initial contents of accumulated outputs, by name or all in order; not modified.
             float64: compute and return every float as float64.
 
         Returns:
@@ -133,7 +133,9 @@ class Definition:
             constants=constants,
             check_bounds=check_bounds,
         )
-        initial = {name: framework.to_numpy(value) for name, value in (outputs or {}).items()}
+        initial = {
+            name: framework.to_numpy(value) for name, value in by_name(instance, outputs).items()
+        }
         results = interpret(instance, arrays, initial, float64=float64)
         converted = [
             framework.from_numpy(result, "float64" if wide else tensor.dtype.name)

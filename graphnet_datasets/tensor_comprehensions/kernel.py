@@ -128,13 +128,17 @@ class Kernel:
         ]
         self._check(inputs, outputs)
         addresses = [array.ctypes.data for array in (*inputs, *outputs)]
+        return Profile(tuple(self.times_ms(addresses, num_runs, num_warm_up)))
+
+    def times_ms(self, addresses: Sequence[int], num_runs: int, num_warm_up: int) -> list[float]:
+        """Time repeated launches on raw memory addresses, in milliseconds."""
         times = []
         for run in range(num_warm_up + num_runs):
             start = time.perf_counter()
             self.launch(addresses)
             if run >= num_warm_up:
                 times.append((time.perf_counter() - start) * 1e3)
-        return Profile(tuple(times))
+        return times
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{tensor.name}{list(tensor.shape)}" for tensor in self.instance.inputs)
@@ -227,7 +231,7 @@ def _check_array(tensor: Tensor, array: Array, role: str) -> None:
             f"{tensor.shape}. Compile a kernel for the new shape."
         )
     steps = tuple(stride * array.itemsize for stride in tensor.strides)
-    if array.strides != steps and any(
+    if array.size and any(
         have != want
         for have, want, size in zip(array.strides, steps, array.shape, strict=True)
         if size > 1

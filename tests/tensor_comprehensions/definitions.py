@@ -118,6 +118,75 @@ def cases(draw: st.DrawFn) -> Case:
         returns.append(output.name)
     kept = returns if draw(st.booleans()) else returns[-1:]
     source = f"def f({', '.join(parameters)}) -> ({', '.join(kept)}) {{ {' '.join(statements)} }}"
+    return _case(draw, source, shapes)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Case:
+    """Draw a convolution, pooling or window: padded, strided, channels first or last, in place."""
+    dtype = draw(st.sampled_from(("float32", "float64", "float16", "bfloat16", *INTEGERS)))
+    places = "hw"[: draw(st.integers(1, 2))]
+    sizes = {place: draw(st.integers(3, 7)) for place in places}
+    taps = {place: draw(st.integers(1, 3)) for place in places}
+    stride, dilation = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    guard = draw(st.sampled_from(("none", "causal", "both", "parity", "data")))
+    is_last, weights = draw(st.booleans()), draw(st.sampled_from(("none", "depthwise", "dense")))
+    batch, channels = draw(st.sampled_from((1, 2, 0))), draw(st.sampled_from((1, 3, 8, 16, 17, 40)))
+    operator = draw(st.sampled_from(("+=!", "max=!", "min=!", "+=", "max=")))
+    tensor, output = draw(st.sampled_from((("X", "O"), ("y0", "j1"), ("exp", "erf"))))
+
+    subscripts, conditions, ranges = [], [], []
+    for place in places:
+        pad = 0 if guard == "none" else dilation * (taps[place] - 1)
+        pad //= 1 if guard in ("none", "causal") else 2
+        subscript = f"{stride} * {place} + {dilation} * {place}{place} - {pad}"
+        subscripts.append(subscript)
+        ranges.append(f"{place}{place} in 0:{taps[place]}")
+        if guard != "none":
+            extent = -(-sizes[place] // stride)
+            ranges.append(f"{place} in 0:{extent}")
+            conditions += [f"{subscript} >= 0", f"{subscript} < {sizes[place]}"]
+    if guard == "parity":
+        conditions.append("(h + hh) % 2 == 0")
+    if guard == "data":
+        conditions.append("S(h) > 0")
+
+    def placed(spatial: list[str], channel: str) -> str:
+        return ", ".join(["n", *spatial, channel] if is_last else ["n", channel, *spatial])
+
+    channel = "d" if weights == "dense" else "c"
+    value = f"{tensor}({placed(subscripts, 'c')})"
+    if conditions:
+        value = f"({' && '.join(conditions)} ? {value} : {dtype}(0))"
+    parameters = [f"{dtype}({placed([name.upper() for name in places], 'C').upper()}) {tensor}"]
+    shapes = [_shape(placed(list(places), "c"), {**sizes, "n": batch, "c": channels})]
+    if weights != "none":
+        steps = [f"{place}{place}" for place in places]
+        named = [*steps, "c", "d"] if weights == "dense" else [*steps, "c"]
+        value = f"{value} * Y({', '.join(named)})"
+        extents = {f"{place}{place}": taps[place] for place in places} | {"c": channels, "d": 5}
+        dimensions = [str(extents[name]) if name in steps else name.upper() for name in named]
+        parameters.append(f"{dtype}({', '.join(dimensions)}) Y")
+        shapes.append(tuple(extents[name] for name in named))
+    if guard == "data":
+        parameters.append(f"int32({sizes['h']}) S")
+        shapes.append((sizes["h"],))
+    if dtype in INTEGERS and draw(st.booleans()):
+        value = f"int32({value})"
+    left = f"{output}({placed(list(places), channel)})"
+    source = (
+        f"def f({', '.join(parameters)}) -> ({output}) "
+        f"{{ {left} {operator} {value} where {', '.join(ranges)} }}"
+    )
+    return _case(draw, source, shapes)
+
+
+def _shape(names: str, extents: dict[str, int]) -> tuple[int, ...]:
+    return tuple(extents[name] for name in names.split(", "))
+
+
+def _case(draw: st.DrawFn, source: str, shapes: list[tuple[int, ...]]) -> Case:
+    """Return a definition at sizes with random inputs; reject one that the language excludes."""
     # The generator may draw what cannot be inferred or a temporary that nobody reads.
     try:
         definition = check(source)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from collections.abc import Sequence
 
@@ -10,8 +11,12 @@ import numpy as np
 from graphnet_datasets.tensor_comprehensions.compiling import compile_instance
 from graphnet_datasets.tensor_comprehensions.kernel import Kernel
 from graphnet_datasets.tensor_comprehensions.language import Instance, check, instantiate
+from graphnet_datasets.tensor_comprehensions.language.instance import Tensor
 from graphnet_datasets.tensor_comprehensions.language.interpreter import interpret
 from graphnet_datasets.tensor_comprehensions.options import Options
+from graphnet_datasets.tensor_comprehensions.tuner.space import space_of
+
+from .definitions import ROUNDING, Case
 
 SCALAR = Options(backend="scalar", intra_fusion="min", threads=1)
 
@@ -53,3 +58,31 @@ def assert_right(
         difference = np.abs(got.astype(np.float64) - want.astype(np.float64)).max(initial=0)
         assert difference <= tolerance * scale, f"{tensor.name} differs by {difference}"
     return kernel
+
+
+def assert_agree(case: Case) -> None:
+    """Compare the interpreter with scalar code, default code, and code with random options."""
+    wanted = interpret(case.instance, case.inputs, case.outputs)
+    generator = random.Random(case.source)  # noqa: S311 (a choice of options, no secret)
+    drawn = space_of(case.instance).draw(generator, Options(threads=2))
+    tensors = {tensor.name: tensor for tensor in case.instance.tensors}
+    inputs = [
+        _stored(tensor, array)
+        for tensor, array in zip(case.instance.inputs, case.inputs, strict=True)
+    ]
+    for options in (SCALAR, Options(threads=2), drawn):
+        kernel = compile_instance(case.instance, options)
+        outputs = {name: _stored(tensors[name], array) for name, array in case.outputs.items()}
+        results = kernel(*inputs, outputs=outputs)
+        for tensor, got, want in zip(case.instance.outputs, results, wanted, strict=True):
+            rtol = ROUNDING.get(tensor.dtype.name, 2e-4)
+            if tensor.dtype.name == "bfloat16":
+                got = (got.astype(np.uint32) << 16).view(np.float32)
+            np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-4, err_msg=case.source)
+
+
+def _stored(tensor: Tensor, array: np.ndarray) -> np.ndarray:
+    """Return a copy of an array as a kernel stores it: bfloat16 as the upper half of float32."""
+    if tensor.dtype.name == "bfloat16":
+        return (array.view(np.uint32) >> 16).astype(np.uint16)
+    return array.copy()

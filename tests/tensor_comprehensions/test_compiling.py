@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from graphnet_datasets.tensor_comprehensions.compiling import compile_instance, generate
-from graphnet_datasets.tensor_comprehensions.language.interpreter import interpret
+from graphnet_datasets.tensor_comprehensions.compiling import generate
 from graphnet_datasets.tensor_comprehensions.options import Options
-from graphnet_datasets.tensor_comprehensions.tuner.space import space_of
 
-from .definitions import ROUNDING, Case, cases
-from .kernels import SCALAR, assert_right, inputs_of, instance_of
+from .definitions import Case, cases, windows
+from .kernels import assert_agree, assert_right, inputs_of, instance_of
 
 pytest.importorskip("islpy", reason="needs islpy (extra tc)")
 
@@ -100,29 +95,21 @@ def test_functions_that_libm_lacks_are_right() -> None:
     assert_right(instance, inputs_of(instance), tolerance=2e-5)
 
 
-@settings(
+_FUZZING = settings(
     max_examples=12,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+
+@_FUZZING
 @given(cases())
 def test_interpreter_scalar_code_and_tuned_code_agree(case: Case) -> None:
-    wanted = interpret(case.instance, case.inputs, case.outputs)
-    generator = random.Random(case.source)  # noqa: S311 (a choice of options, no secret)
-    drawn = space_of(case.instance).draw(generator, Options(threads=2))
-    for options in (SCALAR, Options(threads=2), drawn):
-        kernel = compile_instance(case.instance, options)
-        inputs = [
-            (each.view(np.uint32) >> 16).astype(np.uint16)
-            if tensor.dtype.name == "bfloat16"
-            else each
-            for tensor, each in zip(case.instance.inputs, case.inputs, strict=True)
-        ]
-        outputs = {name: each.copy() for name, each in case.outputs.items()}
-        found = kernel(*inputs, outputs=outputs)
-        for tensor, got, want in zip(case.instance.outputs, found, wanted, strict=True):
-            rtol = ROUNDING.get(tensor.dtype.name, 2e-4)
-            if tensor.dtype.name == "bfloat16":
-                got = (got.astype(np.uint32) << 16).view(np.float32)
-            np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-4, err_msg=case.source)
+    assert_agree(case)
+
+
+@_FUZZING
+@given(windows())
+def test_windows_in_every_layout_and_type_agree(case: Case) -> None:
+    assert_agree(case)

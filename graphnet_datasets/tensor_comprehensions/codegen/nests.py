@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ..language.affine import Affine
-from ..language.expressions import Binary, Expression, Index, cast
+from ..language.expressions import Binary, Cast, Expression, Index
 from ..language.instance import Instance, InstanceStatement
 from .elements import (
     Assign,
@@ -64,7 +64,8 @@ def nest_of(instance: Instance, number: int) -> Nest:
 
 
 def _load_of(target: Element, statement: InstanceStatement) -> Expression:
-    return cast(leaf(target), statement.type)
+    before = leaf(target)
+    return before if target.type == statement.type else Cast(before, statement.type)
 
 
 def index_places(statement: InstanceStatement) -> dict[str, Affine]:

@@ -18,7 +18,7 @@ from ..language.expressions import (
     Unary,
     walk,
 )
-from ..language.types import FLOAT32, FLOAT64, ScalarType
+from ..language.types import FLOAT32, FLOAT64, INT32, INT64, ScalarType
 from .elements import Element, Nest, elements_of
 
 
@@ -116,16 +116,16 @@ def can_vectorise(node: Expression, dim: str, real: ScalarType) -> bool:
             parts = (node.left, node.right)
         case Binary() if node.type == real and node.operator != "%":
             parts = (node.left, node.right)
-        case Binary() if _is_index_arithmetic(node):
+        case Binary() if _is_index_arithmetic(node, real):
             return True
         case Select() if node.type == real:
             parts = (node.condition, node.positive, node.negative)
         case Unary():
             parts = (node.operand,)
-        case Cast() if node.type.compute == real or _is_index_arithmetic(node):
+        case Cast() if node.type.compute == real or _is_index_arithmetic(node, real):
             inner = node.operand
             if inner.type.is_integral:
-                return _is_index_arithmetic(inner)
+                return _is_index_arithmetic(inner, real)
             parts = (inner,)
             if not (inner.type.compute == real or inner.type.is_bool):
                 return False
@@ -135,15 +135,19 @@ def can_vectorise(node: Expression, dim: str, real: ScalarType) -> bool:
             return False
     for part in parts:
         is_vector_type = (
-            part.type.compute == real or part.type.is_bool or _is_index_arithmetic(part)
+            part.type.compute == real or part.type.is_bool or _is_index_arithmetic(part, real)
         )
         if varies(part, dim) and not (is_vector_type and can_vectorise(part, dim, real)):
             return False
     return True
 
 
-def _is_index_arithmetic(node: Expression) -> bool:
-    """Return whether a value consists of indices and small constants, combined by `+ - *`."""
+def _is_index_arithmetic(node: Expression, real: ScalarType) -> bool:
+    """Return whether a value consists of indices and small constants, combined by `+ - *`.
+
+    Lanes are int32 beside float32, and int64 beside float64; other types overflow differently.
+    """
+    types = {INT32, INT64} if real == FLOAT64 else {INT32}
     return all(
         isinstance(current, Index)
         or (
@@ -151,12 +155,12 @@ def _is_index_arithmetic(node: Expression) -> bool:
             and current.type.is_integral
             and abs(current.value) < 2**24
         )
-        or (isinstance(current, Cast) and current.type.is_integral and current.type.bits >= 32)
-        or (isinstance(current, Unary) and current.type.is_integral)
+        or (isinstance(current, Unary) and current.type in types)
+        or (isinstance(current, Cast) and current.type in types - {INT32})
         or (
             isinstance(current, Binary)
             and current.operator in ("+", "-", "*")
-            and current.type.is_integral
+            and current.type in types
         )
         for current in walk(node)
     )

@@ -16,7 +16,7 @@ from ..language.expressions import (
     Select,
     Unary,
 )
-from ..language.types import FLOAT32, FLOAT64, ScalarType
+from ..language.types import FLOAT32, FLOAT64, INT32, ScalarType
 from .c_types import STORED, c_number, c_type
 from .elements import Element
 from .functions import FunctionTable
@@ -109,6 +109,8 @@ class Printer:
         code = f"({left.code} {node.operator} {right.code})"
         if node.type.is_integral and node.type.bits < 32 and not is_vector:
             return Piece(f"({c_type(node.type)}){code}")
+        if node.type == INT32 and is_vector and self._vector == "vd":
+            code = f"(({code} << 32) >> 32)"  # lanes of int64 would not wrap around
         return Piece(code, is_vector)
 
     def _all(self, piece: Piece) -> str:
@@ -146,14 +148,16 @@ class Printer:
         if inner.is_vector:
             if source == target or source.name in STORED:  # already float32 lanes
                 return inner
-            if target.name in STORED:
-                return Piece(f"{self._vector}_round_{STORED[target.name]}({inner.code})", True)
-            if source.is_bool:
-                ones = f"(({self._vector}){{0}} + 1)"
-                return Piece(f"({self._vector})(({self._vector}m){ones} & {inner.code})", True)
             if target.is_integral:  # an index, whose lanes have the width of the vector's lanes
                 return inner
-            return Piece(f"__builtin_convertvector({inner.code}, {self._vector})", True)
+            if source.is_bool:
+                ones = f"(({self._vector}){{0}} + 1)"
+                inner = Piece(f"({self._vector})(({self._vector}m){ones} & {inner.code})", True)
+            elif source.is_integral:
+                inner = Piece(f"__builtin_convertvector({inner.code}, {self._vector})", True)
+            if target.name in STORED:
+                return Piece(f"{self._vector}_round_{STORED[target.name]}({inner.code})", True)
+            return inner
         return Piece(scalar_cast(inner.code, source, target))
 
     def _call(self, node: Call) -> Piece:

@@ -126,7 +126,8 @@ class Reader:
         if step != 1:
             return f"{kind}_strided({address}, {step}, {point.lanes})"
         if point.lanes == self._lanes:
-            return f"{kind}_whole({address})" if stored else f"*(const {kind}u *)({address})"
+            whole = f"({kind})*(const {kind}u *)({address})"
+            return f"{kind}_whole({address})" if stored else whole
         return f"{kind}_load({address}, {point.lanes})"
 
     def _pointer(self, element: Element, point: Point) -> tuple[str, int]:

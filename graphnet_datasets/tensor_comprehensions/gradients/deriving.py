@@ -17,9 +17,11 @@ import re
 from collections.abc import Mapping
 
 from ...errors import TensorComprehensionError
-from ..language import CheckedDefinition
+from ..language import CheckedDefinition, check
+from ..language.builtins import arity_of
 from ..language.checked import Parameter, Statement
 from ..language.expressions import Access, Binary, Expression, Index, rebuild, walk
+from ..language.lexer import tokenize
 from ..language.printing import Printer
 from .derivatives import derivative, times
 from .inverting import Extents, Inverse, invert
@@ -45,7 +47,7 @@ def derive_backward(definition: CheckedDefinition, name: str = "") -> str:
     Raises:
         TensorComprehensionError: a gradient cannot be derived; the message contains the reason.
     """
-    return _Deriving(definition).text(name or f"{definition.name}_backward")
+    return _Deriving(_unshadowed(definition)).text(name or f"{definition.name}_backward")
 
 
 class _Deriving:
@@ -184,6 +186,32 @@ class _Deriving:
             name += "_"
         self.taken.add(name)
         return name
+
+
+def _unshadowed(definition: CheckedDefinition) -> CheckedDefinition:
+    """Return the definition without tensors named like functions, which derivatives may call."""
+    shadows = {name for name in definition.names if arity_of(name) is not None}
+    if not shadows:
+        return definition
+    tokens = tokenize(definition.source)
+    begin = next(
+        place
+        for place, token in enumerate(tokens)
+        if token.text == "def" and tokens[place + 1].text == definition.name
+    )
+    end = next(
+        place for place in range(begin + 1, len(tokens)) if tokens[place].text in ("def", "")
+    )
+    used_names = {token.text for token in tokens}
+    names = {}
+    for shadow in shadows:
+        fresh = shadow
+        while fresh in used_names:
+            fresh += "_"
+        names[shadow] = fresh
+        used_names.add(fresh)
+    texts = [names.get(token.text, token.text) for token in tokens[begin + 2 : end]]
+    return check(" ".join(["def", definition.name, *texts]))[0]
 
 
 def _versions(definition: CheckedDefinition) -> tuple[list[Statement], dict[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import cast as static_cast
 
-from .builtins import arity_of
 from .checked import CheckedDefinition, IndexRange, Parameter, Statement, Variable
 from .expressions import Access, Expression, Index, cast, walk
 from .instance import Operator
@@ -106,7 +105,6 @@ class _Checker:
             if variable.name.text in named:
                 raise failure(f"`{variable.name.text}` is already defined.", variable.name.span)
             named.add(variable.name.text)
-            self.forbid_function(variable.name)
         if len(named) > MAX_TENSORS:
             raise failure(f"There are more than {MAX_TENSORS} tensors.", self.syntax.span)
         parameters = []
@@ -138,17 +136,8 @@ class _Checker:
             if isinstance(size, Name):
                 if size.text in named:
                     raise failure(f"`{size.text}` is already defined as a tensor.", size.span)
-                self.forbid_function(size)
                 self.sizes.add(size.text)
         return _sizes(variable.dimensions or ())
-
-    def forbid_function(self, name: Name) -> None:
-        """Raise if the name belongs to a function."""
-        if arity_of(name.text) is not None:
-            raise failure(
-                f"`{name.text}` is already defined: it is a function. Choose another name.",
-                name.span,
-            )
 
     def statement(self, syntax: StatementSyntax) -> Statement:
         """Check one statement and register the tensor it writes."""
@@ -204,7 +193,6 @@ class _Checker:
             )
         if output.text in self.sizes:
             raise failure(f"`{output.text}` is already defined as a size.", output.span)
-        self.forbid_function(output)
         seen: set[str] = set()
         for subscript in syntax.subscripts:
             if subscript.text in seen:
@@ -220,7 +208,6 @@ class _Checker:
                     f"`{subscript.text}` is already defined; the left side takes plain indices.",
                     subscript.span,
                 )
-            self.forbid_function(subscript)
             seen.add(subscript.text)
         if len(seen) > MAX_RANK:
             raise failure(f"A tensor has more than {MAX_RANK} dimensions.", syntax.span)
@@ -240,7 +227,6 @@ class _Checker:
             is_taken = name.text in scope.lets or name.text in indices or name.text in tensors
             if is_taken or name.text in self.sizes:
                 raise failure(f"`{name.text}` is already defined.", name.span)
-            self.forbid_function(name)
             scope.lets[name.text] = clause.value
             scope.num_lets += 1
         return scope
@@ -256,7 +242,6 @@ class _Checker:
             is_taken = name.text in ranges or name.text in scope.lets or name.text in scope.tensors
             if is_taken or name.text in self.sizes:
                 raise failure(f"`{name.text}` is already defined.", name.span)
-            self.forbid_function(name)
             begin = integral(clause.begin, bounds, "The begin of a range")
             end = integral(clause.end, bounds, "The end of a range")
             ranges[name.text] = IndexRange(name.text, begin, end, clause.span)

@@ -5,34 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from .affine import Affine
-from .expressions import Access, Binary, Expression, Select, Unary, children
+from .expressions import Access, Binary, Expression, Index, Select, Unary, children, walk
 from .linear import Sizes, linear
 
 Box = Mapping[str, tuple[int, int]]
 Guards = tuple[Affine, ...]
 """Affine expressions that are non-negative wherever the guarded expression is evaluated."""
+_ANY: Guards = (Affine(),)
+"""The guards of a condition that is not affine: it implies nothing that a proof could use."""
 
 
 def guarded_accesses(
-    node: Expression, sizes: Sizes, guards: Guards = ()
-) -> Iterator[tuple[Access, Guards]]:
-    """Yield each access below a node with the conditions under which it is evaluated."""
+    node: Expression, names: frozenset[str] = frozenset()
+) -> Iterator[tuple[Access, frozenset[str]]]:
+    """Yield each access below a node with the indices in the conditions around it."""
     match node:
         case Select():
-            yield from guarded_accesses(node.condition, sizes, guards)
-            satisfied = conditions(node.condition, sizes, True)
-            yield from guarded_accesses(node.positive, sizes, guards + satisfied)
-            violated = conditions(node.condition, sizes, False)
-            yield from guarded_accesses(node.negative, sizes, guards + violated)
+            yield from guarded_accesses(node.condition, names)
+            guarded = names | _indices(node.condition)
+            yield from guarded_accesses(node.positive, guarded)
+            yield from guarded_accesses(node.negative, guarded)
         case Binary(operator="&&" | "||"):
-            yield from guarded_accesses(node.left, sizes, guards)
-            more = conditions(node.left, sizes, node.operator == "&&")
-            yield from guarded_accesses(node.right, sizes, guards + more)
+            yield from guarded_accesses(node.left, names)
+            yield from guarded_accesses(node.right, names | _indices(node.left))
         case _:
             if isinstance(node, Access):
-                yield node, guards
+                yield node, names
             for child in children(node):
-                yield from guarded_accesses(child, sizes, guards)
+                yield from guarded_accesses(child, names)
+
+
+def _indices(node: Expression) -> set[str]:
+    return {part.name for part in walk(node) if isinstance(part, Index)}
 
 
 def conditions(node: Expression, sizes: Sizes, outcome: bool) -> Guards:
@@ -45,10 +49,10 @@ def conditions(node: Expression, sizes: Sizes, outcome: bool) -> Guards:
         case Binary() if node.left.type.is_integral:
             left, right = linear(node.left, sizes), linear(node.right, sizes)
             if left is None or right is None:
-                return ()
+                return _ANY
             return _comparison(node.operator, left.affine - right.affine, outcome)
         case _:
-            return ()
+            return _ANY
 
 
 def _comparison(operator: str, gap: Affine, outcome: bool) -> Guards:
@@ -68,7 +72,7 @@ def _comparison(operator: str, gap: Affine, outcome: bool) -> Guards:
         case "==":
             return (gap, -gap)
         case _:
-            return ()
+            return _ANY
 
 
 def is_proven(constraint: Affine, box: Box, guards: Guards) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from ...errors import KernelInputError, RangeInferenceError
 from .affine import Affine
 from .checked import CheckedDefinition, Parameter, Statement, Variable
+from .expressions import Constant
 from .instance import Instance, InstanceStatement, Precondition, Range, Tensor
 from .limits import MAX_ELEMENTS, MAX_POINTS
 from .linear import Linear, Sizes
@@ -131,10 +132,11 @@ class _Inferring:
         """Bind the inputs, infer all statements and report preconditions."""
         self.bind(shapes, strides)
         statements, ranges = [], []
-        for number, statement in enumerate(self.definition.statements):
-            instance_statement, texts = self.statement(number, statement)
-            statements.append(instance_statement)
-            ranges.append(texts)
+        for statement in self.definition.statements:
+            instance_statement, texts = self.statement(len(statements), statement)
+            if instance_statement is not None:
+                statements.append(instance_statement)
+                ranges.append(texts)
         self.report(strict)
         ordered = [*self.inputs, *self.definition.outputs, *self.definition.temporaries]
         instance = Instance(
@@ -242,8 +244,12 @@ class _Inferring:
 
     def statement(
         self, number: int, statement: Statement
-    ) -> tuple[InstanceStatement, tuple[tuple[str, str], ...]]:
-        """Infer the ranges of one statement and place its output."""
+    ) -> tuple[InstanceStatement | None, tuple[tuple[str, str], ...]]:
+        """Infer the ranges of one statement and place its output.
+
+        Without points, the result is the assignment of the identity, or None if the statement
+        changes nothing.
+        """
         declared = self.bounds.get(statement.output, ())
         fallback = dict(zip(statement.subscripts, declared, strict=False))
         solver = Solver(statement, self.sizes, self.bounds, fallback)
@@ -258,6 +264,11 @@ class _Inferring:
                 statement.span,
                 RangeInferenceError,
             )
+        ordered = dict.fromkeys([*names, *solved])
+        texts = tuple((name, str(solved[name])) for name in ordered)
+        span = " ".join(statement.span.text.split()) if statement.span else ""
+        if not points:
+            return self.without_points(statement, indices, span), texts
         box = {name: bound.pair for name, bound in solved.items()}
         lowering = Lowering(number, box, self.sizes, self.bounds, self.check_bounds)
         value = lowering.lower(statement.value)
@@ -272,10 +283,29 @@ class _Inferring:
             value,
             statement.type,
             indices,
-            " ".join(statement.span.text.split()) if statement.span else "",
+            span,
         )
-        ordered = dict.fromkeys([*names, *solved])
-        return instance_statement, tuple((name, str(solved[name])) for name in ordered)
+        return instance_statement, texts
+
+    def without_points(
+        self, statement: Statement, indices: tuple[Range, ...], text: str
+    ) -> InstanceStatement | None:
+        """Return the effect of a reduction over nothing, or None if no element is written."""
+        output_indices = indices[: len(statement.subscripts)]
+        if not statement.initialises or not all(index.extent for index in output_indices):
+            return None
+        reduction = InstanceStatement(
+            statement.output,
+            statement.subscripts,
+            statement.operator,
+            True,
+            Constant(0, statement.type),
+            statement.type,
+            output_indices,
+            text,
+        )
+        identity = Constant(reduction.identity, statement.type)
+        return dataclasses.replace(reduction, operator="=", initialises=False, value=identity)
 
     def place(self, statement: Statement, bounds: tuple[Bound, ...]) -> None:
         """Set the origin and shape of the tensor that a statement writes."""

@@ -15,7 +15,8 @@ each finished before the next began:
   are arbitrary as long as elements do not overlap.
 - `indices` of a statement are the indices of the output in the order of the left side, then the
   reduction indices in the order of their first appearance. Ranges are `[begin, end)` and never
-  empty. The left side consists of the output indices, once each.
+  empty: a statement without points assigns its identity, or is left out. The left side consists of
+  the output indices, once each.
 - `operator` is "=", "+", "*", "min" or "max". With `initialises`, every element of the box is first
   set to the identity (`statement.identity`); otherwise the reduction continues from the current
   contents. A statement with "=" has no reduction indices.

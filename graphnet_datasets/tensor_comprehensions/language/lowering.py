@@ -56,6 +56,10 @@ class Lowering:
             case Select():
                 satisfied = guards + conditions(node.condition, self.sizes, True)
                 violated = guards + conditions(node.condition, self.sizes, False)
+                if tighten(self.box, satisfied) is None:  # the condition never holds
+                    return self.lower(node.negative, violated)
+                if tighten(self.box, violated) is None:
+                    return self.lower(node.positive, satisfied)
                 return Select(
                     self.lower(node.condition, guards),
                     self.lower(node.positive, satisfied),

@@ -8,6 +8,8 @@ All indices of a round are solved from the same demands, so the result does not 
 
 A demand under a condition that mentions its indices (`i > 0 ? A(i - 1) : 0`) is used only if the
 other demands leave an index open, because the condition implies that it does not hold everywhere.
+
+A range is empty only if a tensor or a size of the definition is; otherwise that is an error.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ...errors import RangeInferenceError
 from .affine import Affine
 from .checked import Statement
 from .expressions import Access, Expression
-from .guards import Guards, guarded_accesses
+from .guards import guarded_accesses
 from .linear import Linear, Sizes, ceiling, extreme, linear, quotient
 from .spans import Span, failure
 
@@ -44,15 +46,14 @@ class Demand:
     """An affine expression that must be non-negative because of one subscript."""
 
     expression: Linear
-    guards: Guards
+    guarded: frozenset[str]
     access: Access
     dimension: int
 
     @property
     def is_conditional(self) -> bool:
         """True if a condition around the access restricts one of its indices."""
-        names = set(self.expression.affine.names)
-        return any(names & set(guard.names) for guard in self.guards)
+        return not self.guarded.isdisjoint(self.expression.affine.names)
 
     @property
     def span(self) -> Span | None:
@@ -68,13 +69,13 @@ def demands_of(statement: Statement, sizes: Sizes, bounds: Bounds) -> list[Deman
     """Return the demands of the accesses of a statement."""
     demands = []
     for root in (statement.value, *statement.exists):
-        for access, guards in guarded_accesses(root, sizes):
+        for access, guarded in guarded_accesses(root):
             for dimension, subscript in enumerate(access.subscripts):
                 if access.tensor not in bounds:
                     continue
                 bound = bounds[access.tensor][dimension]
                 for limit in limits(subscript, bound, sizes):
-                    demands.append(Demand(limit, guards, access, dimension))
+                    demands.append(Demand(limit, guarded, access, dimension))
     return demands
 
 
@@ -107,6 +108,9 @@ class Solver:
         self.sizes = sizes
         self.fallback = fallback
         self.demands = demands_of(statement, sizes, bounds)
+        pairs = [bound.pair for dimensions in bounds.values() for bound in dimensions]
+        is_empty = any(begin == end for begin, end in pairs)
+        self.may_be_empty = is_empty or 0 in sizes.named.values()
         self.solved: dict[str, Bound] = {}
         self.open: list[str] = []
         for clause in statement.ranges:
@@ -196,7 +200,7 @@ class Solver:
     def solve(self, name: str, bound: Bound, span: Span | None) -> None:
         """Set the range of an index; raise if it is empty."""
         begin, end = bound.pair
-        if begin >= end:
+        if begin > end or (begin == end and not self.may_be_empty):
             text = (
                 f"{begin}:{end}" if str(bound) == f"{begin} : {end}" else f"{begin}:{end} ({bound})"
             )
