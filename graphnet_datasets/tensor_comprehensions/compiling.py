@@ -149,9 +149,9 @@ def _generate(
     parallel = dependences.parallel_loops()
     with limited(dependences.max_operations):
         groups = fuse(instance, between, options.intra_fusion, parallel)
-        nests = _cheapest(instance, groups, machine, choices_of(options, threads))
-        fused = fuse_outer(instance, between, nests, options.outer_fusion, machine, threads)
-    choices = choices_of(options, threads)
+        choices = choices_of(options, threads)
+        nests = _cheapest(instance, groups, machine, choices)
+        fused = fuse_outer(instance, between, nests, options.outer_fusion, machine, choices)
     placed_groups = [(group, [coalesce(nest) for nest in group.nests]) for group in fused]
     planned_groups = [
         (

@@ -67,7 +67,8 @@ class Options:
     Attributes:
         outer_fusion: neighbouring nests that share their outermost parallel loops: all whose shared
             data then stays in a cache ("max"), only those whose shared data would otherwise not fit
-            in a cache ("preserve3"), or none ("min").
+            in a cache and that a model of the processor finds cheaper together ("preserve3"), or
+            none ("min").
         intra_fusion: neighbouring statements that become one nest, so that a bias or an activation
             is applied while the product is still in registers: all that keep one parallel loop
             ("max"), all that keep their parallel loops or three of them ("preserve3"), or none

@@ -7,6 +7,7 @@ be shared; sizes decide whether it pays.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ from collections.abc import Sequence
 from ..language.instance import Instance
 from ..polyhedral.dependences import Dependences
 from ..polyhedral.fusion import Strategy, num_leading_shared
+from .choices import Choices
+from .choosing import BYTES_PER_CYCLE, choose_plan
+from .coalescing import coalesce
 from .elements import Dim, Nest, elements_of
 from .machine import Machine
 
@@ -40,34 +44,57 @@ def fuse_outer(
     nests: Sequence[Nest],
     strategy: Strategy,
     machine: Machine,
-    threads: int,
+    choices: Choices,
 ) -> list[Fused]:
-    """Group the nests in order; each nest loses the loops that its group shares."""
+    """Group the nests in order; each nest loses the loops that its group shares.
+
+    By default the model of the processor decides between groups; "max" shares as many loops as
+    possible, and "min" none.
+    """
     groups: list[Fused] = []
     place = 0
     while place < len(nests):
         best = Fused((), (nests[place],))
-        if strategy != "min":
-            end = place + 1
-            while end < len(nests):
-                candidate = _share_loops(instance, dependences, nests[place : end + 1])
-                if candidate is None or not _pays(
-                    instance, candidate, nests[place : end + 1], strategy, machine, threads
-                ):
+        end = place + 1
+        while strategy != "min" and end < len(nests):
+            apart = nests[place : end + 1]
+            candidates = [
+                candidate
+                for candidate in _share_loops(instance, dependences, apart)
+                if _fits(instance, candidate, apart, strategy, machine, choices.threads)
+            ]
+            if not candidates:
+                break
+            if strategy == "max":
+                best = candidates[0]
+            else:
+                cheapest = min(candidates, key=lambda fused: _cycles(fused, machine, choices))
+                saved = _shared_bytes(instance, apart) / BYTES_PER_CYCLE
+                separate = sum(_cycles(Fused((), (nest,)), machine, choices) for nest in apart)
+                if _cycles(cheapest, machine, choices) > separate + saved:
                     break
-                best = candidate
-                end += 1
+                best = cheapest
+            end += 1
         groups.append(best)
         place += len(best.nests)
     return groups
 
 
+def _cycles(fused: Fused, machine: Machine, choices: Choices) -> float:
+    """Return the cycles of a group on one core, without waiting for memory."""
+    if fused.dims:
+        choices = dataclasses.replace(choices, parallel_depth=0)
+    return fused.num_iterations * sum(
+        choose_plan(coalesce(nest).nest, machine, choices).cycles for nest in fused.nests
+    )
+
+
 def _share_loops(
     instance: Instance, dependences: Dependences, nests: Sequence[Nest]
-) -> Fused | None:
-    """Return the nests with all leading loops shared that dependences allow, or None."""
+) -> list[Fused]:
+    """Return the groups that dependences allow, with the most shared leading loops first."""
     if any(nest.begins for nest in nests):  # only part of a box
-        return None
+        return []
     depth = min(len(nest.dims) for nest in nests)
     for position, later in enumerate(nests):
         for earlier in nests[:position]:
@@ -77,13 +104,16 @@ def _share_loops(
                         depth,
                         num_leading_shared(instance, dependences, earlier_number, later_number),
                     )
-    if depth < 1:
-        return None
-    stripped = tuple(dataclasses.replace(nest, dims=nest.dims[depth:]) for nest in nests)
-    return Fused(nests[0].dims[:depth], stripped)
+    return [
+        Fused(
+            nests[0].dims[:shared],
+            tuple(dataclasses.replace(nest, dims=nest.dims[shared:]) for nest in nests),
+        )
+        for shared in range(depth, 0, -1)
+    ]
 
 
-def _pays(
+def _fits(
     instance: Instance,
     fused: Fused,
     nests: Sequence[Nest],
@@ -91,15 +121,13 @@ def _pays(
     machine: Machine,
     threads: int,
 ) -> bool:
-    """Return whether sharing loops saves traffic: shared data fits in a cache only per
+    """Return whether sharing loops can save traffic: shared data fits in a cache only per
     iteration.
     """
     if fused.num_iterations < 2 * threads:
         return False
     names = {dim.name for dim in fused.dims}
-    touched: list[set[str]] = []
     for nest in nests:
-        touched.append({element.tensor for element in nest.elements()})
         for value in nest.expressions():
             if not nest.reductions:
                 break
@@ -111,19 +139,20 @@ def _pays(
                 )
                 if nest.num_points < MIN_REUSE * elements * fused.num_iterations:
                     return False
-    shared = {
-        tensor
-        for position, tensors in enumerate(touched)
-        for tensor in tensors
-        if any(tensor in other for other in touched[:position])
-    }
-    num_bytes = sum(
-        instance.tensor(tensor).num_elements * instance.tensor(tensor).dtype.itemsize
-        for tensor in shared
-    )
-    if not shared:
-        return False
+    num_bytes = _shared_bytes(instance, nests)
     part = num_bytes / fused.num_iterations
-    if strategy == "max":
-        return part <= machine.l2_bytes
+    if not num_bytes or strategy == "max":
+        return 0 < part <= machine.l2_bytes
     return num_bytes > machine.l2_bytes / 2 and part <= machine.l2_bytes / 2
+
+
+def _shared_bytes(instance: Instance, nests: Sequence[Nest]) -> int:
+    """Return the size of all tensors that several nests read or write."""
+    counts = collections.Counter(
+        tensor for nest in nests for tensor in {element.tensor for element in nest.elements()}
+    )
+    return sum(
+        instance.tensor(tensor).num_elements * instance.tensor(tensor).dtype.itemsize
+        for tensor, count in counts.items()
+        if count > 1
+    )

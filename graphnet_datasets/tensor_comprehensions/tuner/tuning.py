@@ -39,7 +39,8 @@ def autotune(
 
     Args:
         inputs: arrays to check and time candidates with.
-        start: options to try first; the default options are always tried as well.
+        start: options to try first; the default options are always tried as well, and for several
+            statements the other modes of outer fusion.
         outputs: initial contents of accumulated outputs.
         log: path of a JSON Lines file to which candidates are appended. Candidates in the file are
             not timed again, so an interrupted search resumes.
@@ -58,9 +59,11 @@ def autotune(
     with Evaluator(instance, inputs, config, outputs) as evaluator:
         for candidate in logged.values():
             evaluator.remember(candidate)
-        population = first_generation(
-            space, [base, *start, Options(threads=base.threads)], config, generator
-        )
+        default = Options(threads=base.threads)
+        fusions = [default.with_fusion(outer, default.intra_fusion) for outer in ("min", "max")]
+        if len(instance.statements) == 1:
+            fusions = []
+        population = first_generation(space, [base, *start, default, *fusions], config, generator)
         for number in range(config.generations):
             generation: list[Candidate] = []
             for candidate in _batches(population, evaluator, tried, config, start_s):

@@ -81,6 +81,30 @@ def test_a_norm_shares_the_loop_over_rows() -> None:
     assert_right(instance, inputs_of(instance), Options(threads=2))
 
 
+ATTENTION = """def f(float(B,T,D) Q, float(B,S,D) K, float(B,S,D) V) -> (O) {
+    L(b,t,s) +=! Q(b,t,d) * K(b,s,d)
+    M(b,t) max=! L(b,t,s)
+    E(b,t,s) = exp(L(b,t,s) - M(b,t))
+    Z(b,t) +=! E(b,t,s)
+    P(b,t,s) = E(b,t,s) / Z(b,t)
+    U(b,t,d) +=! P(b,t,s) * V(b,s,d)
+    O(b,t,d) = U(b,t,d) }"""
+
+
+def test_products_keep_their_register_tiles_when_loops_are_shared() -> None:
+    """Sharing the loop over rows too would read each key once per row."""
+    instance = instance_of(ATTENTION, (8, 256, 64), (8, 256, 64), (8, 256, 64))
+    default = generate(instance, Options(threads=2))
+    all_shared = generate(instance, Options(threads=2).with_fusion("max", "preserve3"))
+    products = [plan for plan in default.plans if dict(plan.rows).get("d1", 1) > 1]
+    assert len(products) == 2
+    assert len(all_shared.schedule.nests) == 1 < len(default.schedule.nests)
+    assert not any("d1" in dict(plan.rows) for plan in all_shared.plans)
+    small = instance_of(ATTENTION, (4, 40, 24), (4, 40, 24), (4, 40, 24))
+    for options in (Options(threads=2), Options(threads=2).with_fusion("max", "preserve3")):
+        assert_right(small, inputs_of(small), options, tolerance=2e-5)
+
+
 @pytest.mark.parametrize("machine", [AVX2, PLAIN])
 def test_code_for_smaller_vectors_is_right(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
