@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import TensorComprehensionError
+from ..errors import KernelInputError, TensorComprehensionError
 from .definition import Definition
-from .language import CheckedDefinition, Instance, PreconditionWarning
+from .language import CheckedDefinition, Inference, PreconditionWarning
 from .language.checked import Parameter
 
 
@@ -50,15 +50,67 @@ def is_int(parameter: Parameter) -> bool:
     return not parameter.dimensions and parameter.type.is_integral
 
 
-def shaped_instance(definition: Definition, name: str, inputs: Sequence[Any]) -> Instance:
-    """Return the instance for inputs with known shapes, which may be fake tensors."""
+def shaped_inference(definition: Definition, name: str, inputs: Sequence[Any]) -> Inference:
+    """Return the inference for inputs that may be fake tensors.
+
+    A symbolic size counts as its example, without becoming a constant of the trace.
+    """
     checked = definition.checked(name)
     pairs = list(zip(checked.parameters, inputs, strict=True))
     constants = {parameter.name: int(value) for parameter, value in pairs if is_int(parameter)}
-    shapes = [[int(n) for n in value.shape] for parameter, value in pairs if not is_int(parameter)]
+    shapes = [
+        [_example(size) for size in value.shape]
+        for parameter, value in pairs
+        if not is_int(parameter)
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PreconditionWarning)
-        return definition.infer(name, *shapes, constants=constants).instance
+        return definition.infer(name, *shapes, constants=constants)
+
+
+def _example(size: Any) -> int:
+    node = getattr(size, "node", None)
+    return int(size if node is None or node.hint is None else node.hint)
+
+
+def output_shapes(
+    definition: Definition, name: str, inputs: Sequence[Any]
+) -> list[tuple[Any, ...]]:
+    """Return the shape of each output, in symbolic sizes where the inputs have them.
+
+    A size that is no sum of sizes of inputs, such as a quotient, becomes a constant of the trace.
+    """
+    inference = shaped_inference(definition, name, inputs)
+    sizes: dict[str, Any] = {}
+    for parameter, value in zip(definition.checked(name).parameters, inputs, strict=True):
+        for place, dimension in enumerate(parameter.dimensions):
+            sizes[f"{parameter.name}.{place}"] = value.shape[place]
+            if (
+                isinstance(dimension, str)
+                and sizes.setdefault(dimension, value.shape[place])
+                != (
+                    value.shape[place]  # as a guard of the trace
+                )
+            ):
+                raise KernelInputError(
+                    f"`{dimension}` is {sizes[dimension]}, but dimension {place} of "
+                    f"`{parameter.name}` is {value.shape[place]}. Pass equal sizes."
+                )
+    extents = dict(inference.extents)
+    outputs = inference.instance.outputs
+    shapes = [extents[tensor.name] for tensor in outputs]
+    if any(symbol not in sizes for shape in shapes for size in shape for symbol in size.names):
+        for value in inputs:
+            for size in getattr(value, "shape", ()):
+                int(size)  # as a guard of the trace
+        return [tensor.shape for tensor in outputs]
+    return [
+        tuple(
+            sum((sizes[symbol] * factor for symbol, factor in size.coefficients), size.constant)
+            for size in shape
+        )
+        for shape in shapes
+    ]
 
 
 def from_origin(
@@ -73,10 +125,11 @@ def from_origin(
 
     def checked_gradient(*inputs: Any) -> Any:
         key = tuple(
-            tuple(value.shape) if hasattr(value, "shape") else value for value in inputs[:count]
+            tuple(map(_example, value.shape)) if hasattr(value, "shape") else value
+            for value in inputs[:count]
         )
         if key not in seen:
-            instance = shaped_instance(definition, name, inputs[:count])
+            instance = shaped_inference(definition, name, inputs[:count]).instance
             shifted = [tensor.name for tensor in instance.tensors if any(tensor.origin)]
             if shifted:
                 raise TensorComprehensionError(

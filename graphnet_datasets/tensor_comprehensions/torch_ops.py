@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch._library.custom_ops import CustomOpDef
 
-from .binding import from_origin, is_int, only_name, select_definition, shaped_instance
+from .binding import from_origin, is_int, only_name, output_shapes, select_definition
 from .definition import Definition, define
 from .gradients.deriving import derive_backward
 from .language import CheckedDefinition
@@ -119,10 +119,12 @@ def _register(
         return definition(name, *inputs, options=options, check_bounds=check_bounds)
 
     def fake(*inputs: Any) -> Any:
-        instance = shaped_instance(definition, name, inputs)
+        example = inputs_device(inputs)
         outputs = tuple(
-            inputs_device(inputs).new_empty(tensor.shape, dtype=getattr(torch, tensor.dtype.name))
-            for tensor in instance.outputs
+            example.new_empty(shape, dtype=getattr(torch, variable.type.name))
+            for shape, variable in zip(
+                output_shapes(definition, name, inputs), checked.outputs, strict=True
+            )
         )
         return outputs[0] if len(outputs) == 1 else outputs
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -49,6 +50,105 @@ def test_derived_gradients_are_right_and_the_operator_is_well_behaved(name: str)
     operator = as_torch_op(f"graphnet_tests::{name}", define(SOURCE), name)
     assert torch.autograd.gradcheck(operator, CASES[name]())
     torch.library.opcheck(operator, CASES[name]())
+
+
+@pytest.mark.parametrize(
+    ("source", "shapes", "expected"),
+    [
+        ("(double(N) A) -> (O) { O(i) = A(2*i)*A(2*i) }", [(9,)], lambda a: a[::2] ** 2),
+        (
+            "(double(N) A) -> (O) { O(i) = A(8-2*i) where i in 0:4 }", [(9,)],
+            lambda a: a.flip(0)[:8:2],
+        ),
+        (
+            "(double(C,H) A) -> (O) { O(c,h) = A(c,(h+1)/3) where h in 0:8 }", [(2, 5)],
+            lambda a: a[:, (torch.arange(8) + 1) // 3],
+        ),
+        (
+            "(double(N) A) -> (O) { O(i) = A(i%3)*A(i%3) where i in 0:8 }", [(5,)],
+            lambda a: a[torch.arange(8) % 3] ** 2,
+        ),
+        (
+            "(double(N,M) A, double(M) B) -> (O) { O(n) min=! A(n,m)*B(m) }", [(4, 6), (6,)],
+            lambda a, b: (a * b).amin(1),
+        ),
+        (
+            "(double(N,C,H) X) -> (O) { O(n,c,h) max=! X(n,c,2*h+p) where p in 0:3 }", [(1, 2, 9)],
+            lambda x: torch.nn.functional.max_pool1d(x, 3, 2),
+        ),
+        (
+            "(double(T,C) X) -> (O) { O(t,c) max=! (t-k >= 0 ? X(t-k,c) : -9.0) "
+            "where t in 0:T, k in 0:2 }", [(6, 3)],
+            lambda x: torch.maximum(x, torch.nn.functional.pad(x, (0, 0, 1, 0), value=-9.0)[:6]),
+        ),
+        (
+            "(double(N,M) X) -> (O) { m(i) max=! X(i,j)  s(i) +=! exp(X(i,j)-m(i))  "
+            "O(i,j) = exp(X(i,j)-m(i)) / s(i) }", [(4, 6)],
+            lambda x: x.softmax(1),
+        ),
+    ],
+)  # fmt: skip
+def test_gradients_of_strides_quotients_and_extremes(
+    source: str, shapes: list[tuple[int, ...]], expected: Any
+) -> None:
+    name = f"graphnet_tests::gradient_{abs(hash(source))}"
+    operator = as_torch_op(name, define(f"def f{source}"))
+    ours = [random(*shape) for shape in shapes]
+    theirs = [value.detach().clone().requires_grad_() for value in ours]
+    result, reference = operator(*ours), expected(*theirs)
+    torch.testing.assert_close(result, reference)
+    upstream = random(*reference.shape).detach()
+    for actual, wanted in zip(
+        torch.autograd.grad(result, ours, upstream),
+        torch.autograd.grad(reference, theirs, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(actual, wanted)
+
+
+def test_equal_maxima_share_their_gradient() -> None:
+    operator = as_torch_op(
+        "graphnet_tests::ties", define("def f(double(N,M) A) -> (O) { O(n) max=! A(n,m) }")
+    )
+    values = torch.ones(2, 4, dtype=torch.float64, requires_grad=True)
+    operator(values).sum().backward()
+    torch.testing.assert_close(values.grad, torch.full_like(values, 0.25))
+
+
+def test_symbolic_sizes_stay_symbolic() -> None:
+    source = """def f(double(N,C,T) A, double(F,C,K) B) -> (O) {
+        O(n,f,t) +=! A(n,c,t+k) * B(f,c,k) }"""
+    operator = as_torch_op("graphnet_tests::dynamic", define(source))
+    weights = random(4, 3, 3).detach()
+    counter = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(operator, dynamic=True, fullgraph=True, backend=counter)
+    for length in (5, 7, 12):
+        values = random(2, 3, length)
+        compiled(values, weights).sum().backward()
+        gradient, values.grad = values.grad, None
+        expected = torch.nn.functional.conv1d(values, weights)
+        expected.sum().backward()
+        torch.testing.assert_close(gradient, values.grad)
+    assert counter.frame_count == 1
+    exported = torch.export.export(
+        _Module(operator),
+        (random(2, 3, 9).detach(), weights),
+        dynamic_shapes=({0: torch.export.Dim("n"), 2: torch.export.Dim("t", min=4)}, None),
+    )
+    values = random(5, 3, 20).detach()
+    torch.testing.assert_close(
+        exported.module()(values, weights), torch.nn.functional.conv1d(values, weights)
+    )
+
+
+def test_sizes_that_are_quotients_become_constants_of_a_trace() -> None:
+    operator = as_torch_op(
+        "graphnet_tests::quotient", define("def f(double(N) A) -> (O) { O(i) = A(2*i) }")
+    )
+    compiled = torch.compile(operator, dynamic=True, fullgraph=True, backend="aot_eager")
+    for length in (5, 8):
+        values = random(length).detach()
+        torch.testing.assert_close(compiled(values), values[::2])
 
 
 def test_it_is_one_graph_under_torch_compile() -> None:
@@ -115,8 +215,11 @@ def test_gradients_can_be_given() -> None:
             "def f(double(N) A, int32(M) I) -> (O) { O(i) = A(I(i)) }",
             "The gradient of `A(I(i))` cannot be derived: a subscript is not an affine",
         ),
-        ("def f(double(N) A) -> (O) { O(i) = A(2*i) }", "has the coefficient 1 or -1"),
-        ("def f(double(N,M) A) -> (O) { O(n) max=! A(n,m) }", "The gradient of `max=` in"),
+        ("def f(double(N,M) A) -> (O) { O(n) *=! A(n,m) }", "The gradient of `*=` in"),
+        (
+            "def f(double(N) A) -> (O) { O(i) = A(2*(i%3)) where i in 0:5 }",
+            "a subscript is not an affine expression",
+        ),
         ("def f(double(N) A) -> (O) { O(i) = tgamma(A(i)) }", "`tgamma` is not known"),
         ("def f(double(N) A) -> (O) { O(i) += A(i) }", "accumulates into an output"),
     ],

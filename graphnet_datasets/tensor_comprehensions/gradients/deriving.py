@@ -4,10 +4,12 @@ For a statement `O(i) = f(X(e), …)`, or a sum of such terms, the gradient of `
 
     d_X(j) +=! d_O(i) * f'(X(e))    for all i with e = j,
 
-which can be written as a statement if every subscript of `X` can be solved for a different index
-with coefficient 1 or -1: `B(i + k)` results in `d_B(j) +=! d_O(j - k) * …` for all `j - k` in
-range. The gradient definition takes the inputs followed by the gradients of the outputs, and
-recomputes the temporaries it needs. Gathers and `min=`, `max=`, `*=` have no derived gradient.
+which can be written as a statement if every subscript of `X` can be solved for a different index:
+`B(i + k)` results in `d_B(j) +=! d_O(j - k) * …` for all `j - k` in range, `B(2 * i)` in a term for
+every even `j`, and `B(i / 2)` in a sum over the `i` with this quotient. The gradient of `max=!` and
+`min=!` is shared equally by all terms that attain the extreme, as that of `torch.amax`. The
+gradient definition takes the inputs followed by the gradients of the outputs, and recomputes the
+temporaries it needs. Gathers and `*=` have no derived gradient.
 """
 
 from __future__ import annotations
@@ -79,6 +81,7 @@ class _Deriving:
             for node in walk(statement.value)
             if isinstance(node, Access)
         }
+        self.counts: dict[str, str] = {}
         self.written: list[_Written] = []
         self.begun: set[str] = set()
 
@@ -126,7 +129,9 @@ class _Deriving:
 
     def _contribute(self, statement: Statement) -> None:
         """Add the contributions of a statement to the gradients of the tensors it reads."""
-        if statement.operator not in ("=", "+"):
+        if statement.operator in ("min", "max"):
+            self._count_ties(statement)
+        elif statement.operator not in ("=", "+"):
             raise TensorComprehensionError(
                 f"The gradient of `{statement.operator}=` in `{_span(statement)}` cannot be "
                 "derived. "
@@ -136,6 +141,17 @@ class _Deriving:
         for access in dict.fromkeys(accesses):
             if access.type.is_float and not self._is_constant(access, statement):
                 self._add(statement, access)
+
+    def _count_ties(self, statement: Statement) -> None:
+        """Write the number of terms that attain each minimum or maximum."""
+        count = self._fresh(f"{statement.output}_ties")
+        at = f"({', '.join(statement.subscripts)})" if statement.subscripts else ""
+        printed = _printed(dataclasses.replace(statement, output=count, operator="+"))
+        _, _, rest = printed.partition(" +=! ")
+        value, where, clauses = rest.partition(" where ")
+        compared = f"({value} == {statement.output}{at} ? 1.0 : 0.0)"
+        self.written.append(_Written(count, f"{count}{at} +=! {compared}{where}{clauses}"))
+        self.counts[statement.output] = count
 
     def _is_constant(self, access: Access, statement: Statement) -> bool:
         printer = Printer({})
@@ -153,6 +169,11 @@ class _Deriving:
         ]
         gradient = self.gradient[statement.output]
         upstream = f"{gradient}({', '.join(subscripts)})" if subscripts else gradient
+        if statement.output in self.counts:
+            at = f"({', '.join(subscripts)})" if subscripts else ""
+            term, extreme = printer.expression(value), f"{statement.output}{at}"
+            ties = f"{self.counts[statement.output]}{at}"
+            upstream = f"({term} == {extreme} ? {upstream} / {ties} : 0.0)"
         product = times(upstream, derivative(value, target, printer))
         if inverse.guards:
             product = f"({' && '.join(inverse.guards)} ? {product} : 0.0)"

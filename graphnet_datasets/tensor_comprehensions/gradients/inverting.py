@@ -67,12 +67,31 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
     """
     indices = (*statement.subscripts, *statement.reductions)
     names = _coordinates(len(access.subscripts), statement)
-    affine = [_affine(subscript) for subscript in access.subscripts]
-    if any(expression is None for expression in affine):
-        raise _cannot_invert(access, "a subscript is not an affine expression of indices and sizes")
-    parts = [expression for expression in affine if expression is not None]
+    coordinates: list[Expression] = [Index(name) for name in names]
     replacements: dict[str, Expression] = {}
     guards: list[str] = []
+    within: dict[str, tuple[str, str]] = {}
+    parts: list[Affine] = []
+    for place, subscript in enumerate(access.subscripts):
+        part = _affine(subscript)
+        if part is None:
+            inner = _divided(subscript)
+            if inner is None:
+                reason = "a subscript is not an affine expression of indices and sizes"
+                raise _cannot_invert(access, reason)
+            # `e / c == at` for `e` from `c * at` on; `e % c == at` for every c-th `e`.
+            part, operator, divisor = inner
+            name = f"{names[place]}_part"
+            if operator == "/":
+                coordinates[place] = _sum(_product(coordinates[place], divisor), Index(name))
+                within[name] = "0", str(divisor)
+            else:
+                ((index, _),) = part.coefficients
+                _, end = range_of(index, statement, extents)
+                guards.append(f"{names[place]} < {divisor}")
+                coordinates[place] = _sum(coordinates[place], _product(Index(name), divisor))
+                within[name] = "0", f"({end}) / {divisor} + 1"
+        parts.append(part)
     printer = Printer({})
     # Subscripts with few indices come first, because they leave less to solve for the others.
     order = sorted(range(len(parts)), key=lambda place: len(_names(parts[place], indices)))
@@ -84,20 +103,24 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
             name for other in order if other != place for name in _names(parts[other], indices)
         }
         solvable.sort(key=lambda name: (name in others, name not in statement.subscripts))
-        coordinate: Expression = Index(names[place])
+        coordinate = coordinates[place]
         if not unsolved:
-            guards.append(f"{names[place]} == {printer.expression(part)}")
+            guards.append(f"{printer.expression(coordinate)} == {printer.expression(part)}")
             continue
-        if not solvable:
-            raise _cannot_invert(access, "no index of a subscript has the coefficient 1 or -1")
-        solved_index = solvable[0]
+        solved_index = (solvable or unsolved)[0]
         if parts[place] == Affine.index(solved_index):
             replacements[solved_index] = coordinate
         else:
-            sign = parts[place].coefficient(solved_index)
-            rest = _replaced(parts[place] - Affine.index(solved_index) * sign, replacements)
-            solution = Binary("-", coordinate, rest, INT32)
-            replacements[solved_index] = solution if sign == 1 else Unary("-", solution, INT32)
+            factor = parts[place].coefficient(solved_index)
+            rest = _replaced(parts[place] - Affine.index(solved_index) * factor, replacements)
+            solution: Expression = Binary("-", coordinate, rest, INT32)
+            solution = solution if factor > 0 else Unary("-", solution, INT32)
+            if abs(factor) > 1:
+                divisor = Constant(abs(factor), INT32)
+                remainder = printer.expression(Binary("%", solution, divisor, INT32))
+                guards.append(f"{remainder} == 0")
+                solution = Binary("/", solution, divisor, INT32)
+            replacements[solved_index] = solution
         begin, end = range_of(solved_index, statement, extents)
         text = printer.expression(replacements[solved_index])
         is_coordinate = replacements[solved_index] == coordinate
@@ -108,7 +131,26 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
     ranges = {
         name: range_of(name, statement, extents) for name in indices if name not in replacements
     }
-    return Inverse(tuple(names), replacements, tuple(guards), ranges)
+    return Inverse(tuple(names), replacements, tuple(guards), ranges | within)
+
+
+def _divided(subscript: Expression) -> tuple[Affine, str, int] | None:
+    """Return `(e, operator, c)` of `e / c`, or of `i % c` with an index `i`; None for others."""
+    match subscript:
+        case Binary(operator="/" | "%", right=Constant()) if subscript.right.value > 0:
+            inner = _affine(subscript.left)
+            is_index = isinstance(subscript.left, Index)
+            if inner is not None and (subscript.operator == "/" or is_index):
+                return inner, subscript.operator, int(subscript.right.value)
+    return None
+
+
+def _sum(left: Expression, right: Expression) -> Expression:
+    return Binary("+", left, right, INT32)
+
+
+def _product(left: Expression, factor: int) -> Expression:
+    return Binary("*", left, Constant(factor, INT32), INT32)
 
 
 def range_of(name: str, statement: Statement, extents: Extents) -> tuple[str, str]:

@@ -34,12 +34,17 @@ class Inference:
     Attributes:
         instance: the definition at these sizes.
         ranges: for each statement and index, the range as a string of symbolic sizes.
-        symbolic_shapes: for each output and temporary, the sizes as strings.
+        extents: for each output and temporary, the sizes as expressions of the named sizes.
     """
 
     instance: Instance
     ranges: tuple[tuple[tuple[str, str], ...], ...]
-    symbolic_shapes: tuple[tuple[str, tuple[str, ...]], ...]
+    extents: tuple[tuple[str, tuple[Affine, ...]], ...]
+
+    @property
+    def symbolic_shapes(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """For each output and temporary, the sizes as strings."""
+        return tuple((name, tuple(map(str, sizes))) for name, sizes in self.extents)
 
     def __str__(self) -> str:
         lines = []
@@ -147,11 +152,11 @@ class _Inferring:
             tuple(self.preconditions),
             canonical_text(self.definition, self.sizes.constants),
         )
-        symbolic = tuple(
-            (name, tuple(str((bound.end - bound.begin).symbolic) for bound in self.bounds[name]))
+        extents = tuple(
+            (name, tuple((bound.end - bound.begin).symbolic for bound in self.bounds[name]))
             for name in self.variables
         )
-        return Inference(instance, tuple(ranges), symbolic)
+        return Inference(instance, tuple(ranges), extents)
 
     def bind(
         self, shapes: Sequence[Sequence[int]], strides: Sequence[Sequence[int] | None] | None

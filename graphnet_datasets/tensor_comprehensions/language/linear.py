@@ -108,8 +108,8 @@ def _combine(node: Binary, left: Linear, right: Linear) -> Linear | None:
                 return left * right.value
             if left.affine.is_constant and left.symbolic.is_constant:
                 return right * left.value
-            # A product of two sizes is printed as a number.
-            return Linear(left.affine * right.value, Affine((), left.value * right.value))
+            product = Affine.index(f"{_group(left.symbolic)} * {_group(right.symbolic)}")
+            return Linear(left.affine * right.value, product)
         case "/" | "%" | "min" | "max":
             if not (left.affine.is_constant and right.affine.is_constant):
                 return None
