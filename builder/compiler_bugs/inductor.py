@@ -249,5 +249,5 @@ add(
     lambda x: (
         (x.bfloat16() / 3.0) == (x.bfloat16() / 3.0).amax(1, keepdim=True)
     ).sum(1, keepdim=True) * x,
-    normals(4, 16, seed=27),
+    normals(256, 64, seed=27),
 )  # fmt: skip

@@ -137,11 +137,11 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
 def _divided(subscript: Expression) -> tuple[Affine, str, int] | None:
     """Return `(e, operator, c)` of `e / c`, or of `i % c` with an index `i`; None for others."""
     match subscript:
-        case Binary(operator="/" | "%", right=Constant()) if subscript.right.value > 0:
-            inner = _affine(subscript.left)
-            is_index = isinstance(subscript.left, Index)
-            if inner is not None and (subscript.operator == "/" or is_index):
-                return inner, subscript.operator, int(subscript.right.value)
+        case Binary(operator="/" | "%" as operator, left=left, right=Constant(value=divisor)):
+            inner = _affine(left)
+            is_solvable = operator == "/" or isinstance(left, Index)
+            if inner is not None and is_solvable and divisor > 0:
+                return inner, operator, int(divisor)
     return None
 
 
