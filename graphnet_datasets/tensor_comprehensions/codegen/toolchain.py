@@ -2,12 +2,16 @@
 
 The key is the SHA-256 of the source, the flags and the identity of the compiler, so an object is
 never used for another program. Only the user may write the directory, because its files are loaded.
+The objects that were not used for the longest time are deleted.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import itertools
+import os
 import platform
 import shutil
 import subprocess
@@ -38,7 +42,12 @@ ALLOWED_FLAGS = frozenset(
 )
 """Flags allowed in options. Stored options may be untrusted, and some flags can run programs."""
 
+MAX_OBJECT_BYTES = 1 << 30
+"""Size of the directory from which on objects are deleted."""
+_WRITES_BETWEEN_PRUNING = 100
+
 _lock = threading.Lock()
+_num_writes = itertools.count()
 
 
 def object_directory() -> Path:
@@ -122,6 +131,8 @@ def compile_object(
     key = object_key(program, compiler, extra_flags)
     path = object_directory() / f"{key}.so"
     if path.is_file():
+        with contextlib.suppress(OSError):
+            os.utime(path)  # the time of its last use
         return path
     limits = Limits(default_timeout_s=timeout_s, memory_bytes=memory_bytes, max_processes=16)
     with _lock:
@@ -134,7 +145,33 @@ def compile_object(
             if outcome.ending != "finished":
                 raise KernelCompileError(_explain(compiler, outcome, timeout_s))
             write_bytes(path, (directory / OBJECT_FILE).read_bytes())
+        if next(_num_writes) % _WRITES_BETWEEN_PRUNING == 0:
+            prune_objects()
     return path
+
+
+def prune_objects(max_bytes: int = MAX_OBJECT_BYTES) -> int:
+    """Delete the objects that were not used for the longest time, and return their number.
+
+    Nothing is deleted while the directory has at most `max_bytes`; otherwise three quarters of that
+    remain. Kernels that are loaded keep working.
+    """
+    objects: list[tuple[float, int, Path]] = []
+    for path in object_directory().glob("*.so"):
+        with contextlib.suppress(FileNotFoundError):  # another process deleted it
+            status = path.stat()
+            objects.append((status.st_mtime, status.st_size, path))
+    total = sum(size for _, size, _ in objects)
+    if total <= max_bytes:
+        return 0
+    num_deleted = 0
+    for _, size, path in sorted(objects):
+        if total <= max_bytes * 3 // 4:
+            break
+        path.unlink(missing_ok=True)
+        total -= size
+        num_deleted += 1
+    return num_deleted
 
 
 def compile_payload(

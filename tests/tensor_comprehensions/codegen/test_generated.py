@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -176,6 +178,28 @@ def test_a_directory_that_others_write_is_refused(
     folder.chmod(0o777)
     with pytest.raises(KernelCompileError, match="to which other users can write"):
         toolchain.object_directory()
+
+
+def test_objects_that_were_not_used_for_long_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = toolchain.object_directory()
+    for number in range(8):
+        path = folder / f"{number}.so"
+        path.write_bytes(bytes(100_000))
+        os.utime(path, (number, number))
+    (folder / "notes.txt").write_bytes(bytes(10_000))
+    assert toolchain.prune_objects(800_000) == 0
+    source = "def f(float(N) A) -> (B) { B(i) = A(i) * 0.123 }"
+    kernel = compile_instance(instance_of(source, (4,)))
+    os.utime(kernel.path, (0, 0))
+    compile_instance(instance_of(source, (4,)))
+    assert kernel.path.stat().st_mtime > 8, "a use is not noted"
+    assert toolchain.prune_objects(700_000) == 3
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {kernel.path.name, "notes.txt", "3.so", "7.so"}
+    assert not names & {"0.so", "1.so", "2.so"}
 
 
 def test_the_picture_is_drawn() -> None:
