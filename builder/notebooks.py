@@ -11,7 +11,7 @@ import hashlib
 import io
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ HASH = "code_sha256"
 """Key in the metadata of a notebook: the hash of the code that produced its outputs."""
 TIMEOUT_S = 600
 
+_REPEATED = re.compile(r"(?:# ?){2,}|(<tr>(?:(?!</tr>).)*</tr>)(?:\s*\1)+")
+"""Numbers or rows of a table that do not differ: their count may depend on measurements."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\b(?:nan|inf)\b")
 _BLANKS = re.compile(r"[\s─━-]+")
@@ -61,6 +63,9 @@ def execute(notebook: Any) -> None:
             client.execute()
         except CellExecutionError as error:
             raise GraphNetError(f"A cell of the notebook fails:\n{error}") from error
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = list(_joined(cell.outputs))
     for output in _outputs(notebook):
         if output.get("name") == "stderr":
             raise GraphNetError(f"A cell of the notebook writes to standard error: {output.text}")
@@ -73,19 +78,21 @@ def execute(notebook: Any) -> None:
 def deterministic(notebook: Any) -> list[str]:
     """Return the texts of a notebook's outputs that each execution of its code reproduces.
 
-    Addresses in memory are removed, and in cells tagged `measured` numbers too. The content of a
-    PNG is ignored, since its bytes depend on the version of the library that compressed it.
+    Addresses in memory are removed, and in cells tagged `measured` numbers and repeated rows too. The
+    content of a PNG is ignored, since its bytes depend on the version of the library that
+    compressed it.
     """
     texts = []
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
         is_measured = MEASURED in cell.metadata.get("tags", [])
-        for output in cell.outputs:
+        for output in _joined(cell.outputs):
             for kind, text in _texts(output):
                 text = _ADDRESS.sub("0x", text)
                 if is_measured:
                     text = _BLANKS.sub(" ", _NUMBER.sub("#", text))
+                    text = _REPEATED.sub(lambda match: match[1] or "# ", text)
                 texts.append(f"{kind}: {text}")
     return texts
 
@@ -128,6 +135,21 @@ def _outputs(notebook: Any) -> Iterator[Any]:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             yield from cell.outputs
+
+
+def _joined(outputs: Iterable[Any]) -> Iterator[Any]:
+    """Yield outputs with neighbouring texts of one stream joined; a kernel cuts them by time."""
+    before: Any = None
+    for output in outputs:
+        is_stream = output.output_type == "stream"
+        if before is not None and is_stream and before.get("name") == output.name:
+            before = type(output)({**before, "text": before.text + output.text})
+            continue
+        if before is not None:
+            yield before
+        before = output
+    if before is not None:
+        yield before
 
 
 def _texts(output: Any) -> Iterator[tuple[str, str]]:

@@ -43,7 +43,9 @@ class Neighbours(MemoryTuner):
 
         def distance(candidate: Candidate) -> float:
             knobs = self.space.knobs(candidate)
-            return sum(abs(knobs.get(name, 0) - best.get(name, 0)) for name in {*knobs, *best})
+            return sum(
+                abs(knobs.get(name, 0) - best.get(name, 0)) for name in sorted({*knobs, *best})
+            )
 
         return sorted(drawn, key=distance)[:n]
 
