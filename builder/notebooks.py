@@ -27,6 +27,7 @@ TIMEOUT_S = 600
 
 _REPEATED = re.compile(r"(?:# ?){2,}|(<tr>(?:(?!</tr>).)*</tr>)(?:\s*\1)+")
 """Numbers or rows of a table that do not differ: their count may depend on measurements."""
+_WARNINGS = re.compile(r"<p>Warnings: [^<]*</p>")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\b(?:nan|inf)\b")
 _BLANKS = re.compile(r"[\s─━-]+")
@@ -78,9 +79,9 @@ def execute(notebook: Any) -> None:
 def deterministic(notebook: Any) -> list[str]:
     """Return the texts of a notebook's outputs that each execution of its code reproduces.
 
-    Addresses in memory are removed, and in cells tagged `measured` numbers and repeated rows too. The
-    content of a PNG is ignored, since its bytes depend on the version of the library that
-    compressed it.
+    Addresses in memory are removed; in cells tagged `measured`, numbers, repeated rows and notes on
+    noise too. The content of a PNG is ignored, since its bytes depend on the version of the library
+    that compressed it.
     """
     texts = []
     for cell in notebook.cells:
@@ -91,7 +92,7 @@ def deterministic(notebook: Any) -> list[str]:
             for kind, text in _texts(output):
                 text = _ADDRESS.sub("0x", text)
                 if is_measured:
-                    text = _BLANKS.sub(" ", _NUMBER.sub("#", text))
+                    text = _BLANKS.sub(" ", _NUMBER.sub("#", _WARNINGS.sub("", text)))
                     text = _REPEATED.sub(lambda match: match[1] or "# ", text)
                 texts.append(f"{kind}: {text}")
     return texts

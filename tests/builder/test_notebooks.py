@@ -31,6 +31,9 @@ def printed(text: str, *tags: str) -> nbformat.NotebookNode:
         ("3 operators", "4 operators", (), False),
         ("eager     0.1402 ms", "eager  1.3e-05 ms", ("measured",), True),
         ("eager  0.14 ms", "inductor  0.14 ms", ("measured",), False),
+        ("t  S\n1  1.2\n2  1.2", "t  S\n1  1.3", ("measured",), True),
+        ("<b>2</b><p>Warnings: 2 noisy</p>", "<b>1</b>", ("measured",), True),
+        ("<tr><td>1</td></tr><tr><td>2</td></tr> x", "<tr><td>3</td></tr> x", ("measured",), True),
     ],
 )
 def test_only_measurements_and_addresses_may_differ(
@@ -40,6 +43,25 @@ def test_only_measurements_and_addresses_may_differ(
     assert (difference is None) == is_same
     if difference:
         assert before.split()[0] in difference
+
+
+def test_texts_of_a_stream_may_be_cut_anywhere() -> None:
+    whole, cut = printed("one\ntwo\n"), printed("one\n")
+    cut.cells[0].outputs.append(nbformat.v4.new_output("stream", name="stdout", text="two\n"))
+    assert notebooks.first_difference(whole, cut) is None
+    cut.cells[0].outputs[1].name = "stderr"
+    assert notebooks.first_difference(whole, cut) is not None
+
+
+def test_kinds_of_an_output_have_no_order() -> None:
+    def displayed(kinds: list[str]) -> nbformat.NotebookNode:
+        notebook = notebook_of("table")
+        data = {kind: "1" for kind in kinds}
+        notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", data=data)]
+        return notebook
+
+    kinds = ["text/plain", "text/html"]
+    assert notebooks.first_difference(displayed(kinds), displayed(kinds[::-1])) is None
 
 
 def test_a_missing_output_is_a_difference() -> None:
