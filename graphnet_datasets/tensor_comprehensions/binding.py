@@ -84,17 +84,13 @@ def output_shapes(
     sizes: dict[str, Any] = {}
     for parameter, value in zip(definition.checked(name).parameters, inputs, strict=True):
         for place, dimension in enumerate(parameter.dimensions):
-            sizes[f"{parameter.name}.{place}"] = value.shape[place]
-            if (
-                isinstance(dimension, str)
-                and sizes.setdefault(dimension, value.shape[place])
-                != (
-                    value.shape[place]  # as a guard of the trace
-                )
-            ):
+            size = sizes[f"{parameter.name}.{place}"] = value.shape[place]
+            is_named = isinstance(dimension, str)
+            expected = sizes.setdefault(dimension, size) if is_named else dimension
+            if expected != size:  # a guard of the trace
                 raise KernelInputError(
-                    f"`{dimension}` is {sizes[dimension]}, but dimension {place} of "
-                    f"`{parameter.name}` is {value.shape[place]}. Pass equal sizes."
+                    f"Dimension {place} of `{parameter.name}` is {size}, but `{dimension}` is "
+                    f"{expected}. Pass equal sizes."
                 )
     extents = dict(inference.extents)
     outputs = inference.instance.outputs
