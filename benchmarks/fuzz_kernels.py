@@ -1,4 +1,4 @@
-"""Random definitions: do their compiled kernels compute what the interpreter does?
+"""Compare compiled kernels of random definitions with the interpreter.
 
     python benchmarks/fuzz_kernels.py [--kernels 20000] [--seed 0] [--jobs 2]
 

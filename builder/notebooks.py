@@ -26,7 +26,7 @@ HASH = "code_sha256"
 TIMEOUT_S = 600
 
 _REPEATED = re.compile(r"(?:# ?){2,}|(<tr>(?:(?!</tr>).)*</tr>)(?:\s*\1)+")
-"""Numbers or rows of a table that do not differ: their count may depend on measurements."""
+"""Numbers, or equal rows of a table, in a row: how many there are may depend on measurements."""
 _WARNINGS = re.compile(r"<p>Warnings: [^<]*</p>")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\b(?:nan|inf)\b")
@@ -66,7 +66,7 @@ def execute(notebook: Any) -> None:
             raise GraphNetError(f"A cell of the notebook fails:\n{error}") from error
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = list(_joined(cell.outputs))
+            cell.outputs = _joined(cell.outputs)
     for output in _outputs(notebook):
         if output.get("name") == "stderr":
             raise GraphNetError(f"A cell of the notebook writes to standard error: {output.text}")
@@ -138,19 +138,16 @@ def _outputs(notebook: Any) -> Iterator[Any]:
             yield from cell.outputs
 
 
-def _joined(outputs: Iterable[Any]) -> Iterator[Any]:
-    """Yield outputs with neighbouring texts of one stream joined; a kernel cuts them by time."""
-    before: Any = None
+def _joined(outputs: Iterable[Any]) -> list[Any]:
+    """Return outputs with neighbouring texts of one stream joined; where one ends is chance."""
+    joined: list[Any] = []
     for output in outputs:
         is_stream = output.output_type == "stream"
-        if before is not None and is_stream and before.get("name") == output.name:
-            before = type(output)({**before, "text": before.text + output.text})
-            continue
-        if before is not None:
-            yield before
-        before = output
-    if before is not None:
-        yield before
+        if is_stream and joined and joined[-1].get("name") == output.name:
+            joined[-1] = type(output)({**output, "text": joined[-1].text + output.text})
+        else:
+            joined.append(output)
+    return joined
 
 
 def _texts(output: Any) -> Iterator[tuple[str, str]]:

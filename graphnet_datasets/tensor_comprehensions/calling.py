@@ -138,7 +138,7 @@ class BoundKernel:
         tensors = self.instance.outputs
         remaining = by_name(self.instance, outputs)
         results = []
-        passed = [
+        extents = [
             self._extent(array, tensor)
             for array, tensor in zip(inputs, self.instance.inputs, strict=True)
         ]
@@ -165,12 +165,12 @@ class BoundKernel:
                     "values without a negative bit. Pass such a tensor."
                 )
             begin, end = self._extent(array, tensor)
-            if any(begin < other_end and other_begin < end for other_begin, other_end in passed):
+            if any(begin < other_end and other_begin < end for other_begin, other_end in extents):
                 raise KernelInputError(
                     f"The output `{tensor.name}` shares memory with another argument. Pass "
                     "separate memory."
                 )
-            passed.append((begin, end))
+            extents.append((begin, end))
             results.append(array)
         if remaining:
             raise KernelInputError(

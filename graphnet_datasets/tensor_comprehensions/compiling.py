@@ -14,7 +14,7 @@ from .codegen.coalescing import coalesce
 from .codegen.elements import Nest
 from .codegen.machine import Machine, default_threads, this_machine
 from .codegen.nests import gather_nests
-from .codegen.outer import fuse_outer
+from .codegen.outer import fuse_outer, planned_nests
 from .codegen.plans import Plan
 from .codegen.program import Program, write_program
 from .codegen.schedules import schedule_of
@@ -152,22 +152,10 @@ def _generate(
         choices = choices_of(options, threads)
         nests = _cheapest(instance, groups, machine, choices)
         fused = fuse_outer(instance, between, nests, options.outer_fusion, machine, choices)
-    placed_groups = [(group, [coalesce(nest) for nest in group.nests]) for group in fused]
-    planned_groups = [
-        (
-            group.dims,
-            placed_nests,
-            [
-                choose_plan(
-                    nest.nest,
-                    machine,
-                    dataclasses.replace(choices, parallel_depth=0) if group.dims else choices,
-                )
-                for nest in placed_nests
-            ],
-        )
-        for group, placed_nests in placed_groups
-    ]
+    planned_groups = []
+    for group in fused:
+        placed_nests, group_plans = zip(*planned_nests(group, machine, choices), strict=True)
+        planned_groups.append((group.dims, list(placed_nests), list(group_plans)))
     plans = tuple(plan for _, _, placed_nests in planned_groups for plan in placed_nests)
     schedule = schedule_of(instance, planned_groups, machine)
     planned = time.perf_counter()

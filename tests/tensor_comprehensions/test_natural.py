@@ -35,9 +35,8 @@ def assert_computes(source: str, inputs: list[Any], expected: Any, outputs: Any 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = definition[definition.names[0]](*inputs, outputs=outputs)
-    torch.testing.assert_close(result, expected, rtol=2e-2, atol=2e-2) if (
-        result.dtype in (torch.bfloat16, torch.float16)
-    ) else torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
+    tolerance = 2e-2 if result.dtype in (torch.bfloat16, torch.float16) else 1e-4
+    torch.testing.assert_close(result, expected, rtol=tolerance, atol=tolerance)
 
 
 def shifted(rows: Any, distance: int) -> Any:

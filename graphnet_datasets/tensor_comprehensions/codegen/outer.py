@@ -17,9 +17,10 @@ from ..polyhedral.dependences import Dependences
 from ..polyhedral.fusion import Strategy, num_leading_shared
 from .choices import Choices
 from .choosing import BYTES_PER_CYCLE, choose_plan
-from .coalescing import coalesce
+from .coalescing import Coalesced, coalesce
 from .elements import Dim, Nest, elements_of
 from .machine import Machine
+from .plans import Plan
 
 MIN_REUSE = 16
 """Minimum number of points in an iteration per element of an operand read in every iteration."""
@@ -57,36 +58,52 @@ def fuse_outer(
         best = Fused((), (nests[place],))
         end = place + 1
         while strategy != "min" and end < len(nests):
-            apart = nests[place : end + 1]
-            candidates = [
-                candidate
-                for candidate in _share_loops(instance, dependences, apart)
-                if _fits(instance, candidate, apart, strategy, machine, choices.threads)
-            ]
-            if not candidates:
+            group = _group(
+                instance, dependences, nests[place : end + 1], strategy, machine, choices
+            )
+            if group is None:
                 break
-            if strategy == "max":
-                best = candidates[0]
-            else:
-                cheapest = min(candidates, key=lambda fused: _cycles(fused, machine, choices))
-                saved = _shared_bytes(instance, apart) / BYTES_PER_CYCLE
-                separate = sum(_cycles(Fused((), (nest,)), machine, choices) for nest in apart)
-                if _cycles(cheapest, machine, choices) > separate + saved:
-                    break
-                best = cheapest
+            best = group
             end += 1
         groups.append(best)
         place += len(best.nests)
     return groups
 
 
-def _cycles(fused: Fused, machine: Machine, choices: Choices) -> float:
-    """Return the cycles of a group on one core, without waiting for memory."""
+def planned_nests(fused: Fused, machine: Machine, choices: Choices) -> list[tuple[Coalesced, Plan]]:
+    """Return the nests of a group with merged loops, each with its plan."""
     if fused.dims:
         choices = dataclasses.replace(choices, parallel_depth=0)
-    return fused.num_iterations * sum(
-        choose_plan(coalesce(nest).nest, machine, choices).cycles for nest in fused.nests
-    )
+    coalesced = [coalesce(nest) for nest in fused.nests]
+    return [(nest, choose_plan(nest.nest, machine, choices)) for nest in coalesced]
+
+
+def _group(
+    instance: Instance,
+    dependences: Dependences,
+    nests: Sequence[Nest],
+    strategy: Strategy,
+    machine: Machine,
+    choices: Choices,
+) -> Fused | None:
+    """Return the best way to share loops among all of these nests, or None if none pays."""
+    candidates = [
+        candidate
+        for candidate in _share_loops(instance, dependences, nests)
+        if _fits(instance, candidate, nests, strategy, machine, choices.threads)
+    ]
+    if strategy == "max" or not candidates:
+        return candidates[0] if candidates else None
+
+    def cycles(fused: Fused) -> float:
+        """Return the cycles of a group on one core, without waiting for memory."""
+        plans = planned_nests(fused, machine, choices)
+        return fused.num_iterations * sum(plan.cycles for _, plan in plans)
+
+    cheapest = min(candidates, key=cycles)
+    apart = sum(cycles(Fused((), (nest,))) for nest in nests)
+    saved = _shared_bytes(instance, nests) / BYTES_PER_CYCLE
+    return cheapest if cycles(cheapest) <= apart + saved else None
 
 
 def _share_loops(
@@ -141,7 +158,7 @@ def _fits(
                     return False
     num_bytes = _shared_bytes(instance, nests)
     part = num_bytes / fused.num_iterations
-    if not num_bytes or strategy == "max":
+    if strategy == "max":
         return 0 < part <= machine.l2_bytes
     return num_bytes > machine.l2_bytes / 2 and part <= machine.l2_bytes / 2
 

@@ -43,7 +43,7 @@ ALLOWED_FLAGS = frozenset(
 """Flags allowed in options. Stored options may be untrusted, and some flags can run programs."""
 
 MAX_OBJECT_BYTES = 1 << 30
-"""Size of the directory from which on objects are deleted."""
+"""Size of the directory beyond which objects are deleted."""
 _WRITES_BETWEEN_PRUNING = 100
 
 _lock = threading.Lock()

@@ -22,9 +22,19 @@ from ...errors import TensorComprehensionError
 from ..language import CheckedDefinition, check
 from ..language.builtins import arity_of
 from ..language.checked import Parameter, Statement
-from ..language.expressions import Access, Binary, Expression, Index, rebuild, walk
+from ..language.expressions import (
+    Access,
+    Binary,
+    Constant,
+    Expression,
+    Index,
+    Select,
+    rebuild,
+    walk,
+)
 from ..language.lexer import tokenize
 from ..language.printing import Printer
+from ..language.types import BOOL, FLOAT32
 from .derivatives import derivative, times
 from .inverting import Extents, Inverse, invert
 
@@ -144,13 +154,13 @@ class _Deriving:
 
     def _count_ties(self, statement: Statement) -> None:
         """Write the number of terms that attain each minimum or maximum."""
+        subscripts = tuple(Index(name) for name in statement.subscripts)
+        extreme = Access(statement.output, subscripts, statement.type)
+        is_tie = Binary("==", statement.value, extreme, BOOL)
+        value = Select(is_tie, Constant(1.0, FLOAT32), Constant(0.0, FLOAT32), FLOAT32)
         count = self._fresh(f"{statement.output}_ties")
-        at = f"({', '.join(statement.subscripts)})" if statement.subscripts else ""
-        printed = _printed(dataclasses.replace(statement, output=count, operator="+"))
-        _, _, rest = printed.partition(" +=! ")
-        value, where, clauses = rest.partition(" where ")
-        compared = f"({value} == {statement.output}{at} ? 1.0 : 0.0)"
-        self.written.append(_Written(count, f"{count}{at} +=! {compared}{where}{clauses}"))
+        counting = dataclasses.replace(statement, output=count, operator="+", value=value)
+        self.written.append(_Written(count, _printed(counting)))
         self.counts[statement.output] = count
 
     def _is_constant(self, access: Access, statement: Statement) -> bool:
@@ -167,13 +177,12 @@ class _Deriving:
             printer.expression(inverse.replacements.get(index, Index(index)))
             for index in statement.subscripts
         ]
-        gradient = self.gradient[statement.output]
-        upstream = f"{gradient}({', '.join(subscripts)})" if subscripts else gradient
+        place = f"({', '.join(subscripts)})" if subscripts else ""
+        upstream = f"{self.gradient[statement.output]}{place}"
         if statement.output in self.counts:
-            at = f"({', '.join(subscripts)})" if subscripts else ""
-            term, extreme = printer.expression(value), f"{statement.output}{at}"
-            ties = f"{self.counts[statement.output]}{at}"
-            upstream = f"({term} == {extreme} ? {upstream} / {ties} : 0.0)"
+            is_tie = f"{printer.expression(value)} == {statement.output}{place}"
+            share = f"{upstream} / {self.counts[statement.output]}{place}"
+            upstream = f"({is_tie} ? {share} : 0.0)"
         product = times(upstream, derivative(value, target, printer))
         if inverse.guards:
             product = f"({' && '.join(inverse.guards)} ? {product} : 0.0)"

@@ -63,7 +63,8 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
     """Invert the subscripts of an access.
 
     Raises:
-        TensorComprehensionError: a subscript is not affine or has no index to solve for.
+        TensorComprehensionError: a subscript is neither affine nor such an expression divided by a
+            number.
     """
     indices = (*statement.subscripts, *statement.reductions)
     names = _coordinates(len(access.subscripts), statement)

@@ -12,7 +12,7 @@ from ...errors import KernelInputError, RangeInferenceError
 from .affine import Affine
 from .checked import CheckedDefinition, Parameter, Statement, Variable
 from .expressions import Constant
-from .instance import Instance, InstanceStatement, Precondition, Range, Tensor
+from .instance import Instance, InstanceStatement, Precondition, Range, Tensor, identity_of
 from .limits import MAX_ELEMENTS, MAX_POINTS
 from .linear import Linear, Sizes
 from .lowering import Lowering
@@ -299,18 +299,17 @@ class _Inferring:
         output_indices = indices[: len(statement.subscripts)]
         if not statement.initialises or not all(index.extent for index in output_indices):
             return None
-        reduction = InstanceStatement(
+        identity = Constant(identity_of(statement.operator, statement.type), statement.type)
+        return InstanceStatement(
             statement.output,
             statement.subscripts,
-            statement.operator,
-            True,
-            Constant(0, statement.type),
+            "=",
+            False,
+            identity,
             statement.type,
             output_indices,
             text,
         )
-        identity = Constant(reduction.identity, statement.type)
-        return dataclasses.replace(reduction, operator="=", initialises=False, value=identity)
 
     def place(self, statement: Statement, bounds: tuple[Bound, ...]) -> None:
         """Set the origin and shape of the tensor that a statement writes."""

@@ -125,15 +125,7 @@ class InstanceStatement:
     @property
     def identity(self) -> int | float:
         """Neutral element of the operator."""
-        match self.operator:
-            case "*":
-                return 1
-            case "min":
-                return self.type.greatest()
-            case "max":
-                return self.type.least()
-            case _:
-                return 0
+        return identity_of(self.operator, self.type)
 
     @property
     def loads(self) -> tuple[Load, ...]:
@@ -188,6 +180,24 @@ class Instance:
 
     def __iter__(self) -> Iterator[InstanceStatement]:
         return iter(self.statements)
+
+
+def identity_of(operator: Operator, type_: ScalarType) -> int | float:
+    """Return the neutral element of an operator.
+
+    >>> from .types import INT8
+    >>> identity_of("*", INT8), identity_of("max", INT8)
+    (1, -128)
+    """
+    match operator:
+        case "*":
+            return 1
+        case "min":
+            return type_.greatest()
+        case "max":
+            return type_.least()
+        case _:
+            return 0
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -60,9 +60,8 @@ def autotune(
         for candidate in logged.values():
             evaluator.remember(candidate)
         default = Options(threads=base.threads)
-        fusions = [default.with_fusion(outer, default.intra_fusion) for outer in ("min", "max")]
-        if len(instance.statements) == 1:
-            fusions = []
+        modes = ("min", "max") if len(instance.statements) > 1 else ()
+        fusions = [default.replace(outer_fusion=mode) for mode in modes]
         population = first_generation(space, [base, *start, default, *fusions], config, generator)
         for number in range(config.generations):
             generation: list[Candidate] = []
