@@ -275,6 +275,7 @@ def _columns(options: argparse.Namespace) -> int:
     from graphnet_datasets.schema.tables import SUBGRAPHS, TRUNCATED
 
     from .placing import captured, known_groups, place, standing, write_again, write_placed
+    from .resplitting import resplit
     from .subgraphs import drop_parts, stale_parents
 
     entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
@@ -290,6 +291,8 @@ def _columns(options: argparse.Namespace) -> int:
     is_apart = any((options.out / TRUNCATED).glob("*.parquet"))
     write_placed(placed, options.out, is_truncated_apart=is_apart)
     write_again(options.out, SUBGRAPHS)
+    if options.regroup:
+        resplit(options.out)
     drop_parts(options.out, stale_parents(options.out))
     write_card(options.out)
     groups = {group for _, group in placed.rows}

@@ -50,6 +50,11 @@ def add_ship(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="omit existing graphs that were not captured in this build",
     )
+    parser.add_argument(
+        "--regroup",
+        action="store_true",
+        help="compute groups and splits again; graphs may change their split",
+    )
     _add_comparing(parser)
 
 
@@ -195,7 +200,7 @@ def _ship(options: argparse.Namespace) -> int:
     if not options.anew:
         take_over(entries, options.out, options.build, keys)
     captures = ended(entries, options.build, keys)
-    graphs = ship(captures, options.out)
+    graphs = ship(captures, options.out, is_regrouped=options.regroup)
     print(f"{len(graphs)} captured graphs in {options.out}")
     if options.docs is not None:
         shipped = [capture for capture in captures if not is_left_out(capture.entry.library)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from graphnet_datasets.paths import without_folders
 from graphnet_datasets.schema import SCHEMA_VERSION, Table
 from graphnet_datasets.schema.builds import SPLIT_STAGE
 from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
@@ -20,7 +21,7 @@ from .pieces import check_pieces
 from .placing import Pending, captured, known_groups, place, truncated_ids, write_placed
 from .reasons import reason_class, stage_of
 
-KEY_COLUMNS = ("id", "task", "num_ops", "family", "signature_hash")
+KEY_COLUMNS = ("id", "task", "num_ops", "family", "signature_hash", "is_dynamic")
 """Columns of each captured row that are read before rows are written."""
 
 
@@ -37,6 +38,7 @@ class Graph:
     num_ops: int
     family: str
     signature_hash: str
+    is_dynamic: bool
 
 
 def write_full(
@@ -44,14 +46,17 @@ def write_full(
     out: Path,
     standing: Iterable[Pending] = (),
     known_columns: Mapping[str, Columns] | None = None,
+    *,
+    is_regrouped: bool = False,
 ) -> list[Graph]:
     """Write shards, README and the tables `failures` and `duplicates`; return the graphs.
 
-    Rows are written unchanged, with the derived columns of the workers. Of new graphs with the same
-    signature, the first is kept. Graphs that are embedded or in `out` keep their ids, because
-    records refer to them, and their groups. A graph that would link two splits is left out and
-    listed in `failures`. Truncated graphs have their own config. Rows of `standing` are written as
-    well if none of their entries was tried. `known_columns` contains stored columns by signature
+    Rows are written unchanged, with the derived columns of the workers. Of graphs with the same
+    signature, with or without symbolic dimensions, the first is kept: an embedded graph or one of
+    `out`, since records refer to it. These graphs keep their groups. A graph that would link two
+    splits is left out and listed in `failures`. With `is_regrouped`, all groups and splits are
+    chosen anew. Truncated graphs have their own config. Rows of `standing` are written as well if
+    none of their entries was tried. `known_columns` contains stored columns by signature
     (`keeping`).
 
     Raises:
@@ -63,19 +68,20 @@ def write_full(
     every = [graph for capture in all_captures for graph in _graphs(capture)]
     tried = {*entries, *(graph.id for graph in every)}
     rows = [row for row in standing if row.id not in tried]
-    first_of = {row.signature: row.id for row in reversed(rows)}
+    first_of = {(row.signature, row.is_dynamic): row.id for row in reversed(rows)}
     graphs: dict[str, Graph] = {}
     duplicates: list[dict[str, Any]] = []
     for graph in sorted(every, key=lambda graph_key: graph_key.id not in known_ids):
-        first = first_of.setdefault(graph.signature_hash, graph.id)
-        if graph.id == first or graph.id in known_ids:
+        first = first_of.setdefault((graph.signature_hash, graph.is_dynamic), graph.id)
+        if graph.id == first:
             graphs[graph.id] = graph
         else:
             duplicate = {"is_same_as": first, "signature_hash": graph.signature_hash}
             duplicates.append({**_told(entries[graph.entry]), "id": graph.id, **duplicate})
     out.mkdir(parents=True, exist_ok=True)
     rows += [row for row in captured(all_captures, False, known_columns) if row.id in graphs]
-    placed = place(rows, known_ids, truncated_ids(EMBEDDED) | truncated_ids(out))
+    kept_groups = None if is_regrouped else known_ids
+    placed = place(rows, kept_groups, truncated_ids(EMBEDDED) | truncated_ids(out))
     left_out = set(placed.left_out)
     failures = [
         _failure(capture.entry, capture.reason) for capture in all_captures if capture.path is None
@@ -120,7 +126,12 @@ def _told(entry: Entry) -> dict[str, Any]:
 
 def _failure(entry: Entry, reason: str) -> dict[str, Any]:
     kind = reason_class(reason).partition(": ")[2] or "unknown"
-    return {**_told(entry), "stage": stage_of(reason), "kind": kind, "reason": reason}
+    return {
+        **_told(entry),
+        "stage": stage_of(reason),
+        "kind": kind,
+        "reason": without_folders(reason),
+    }
 
 
 def _leaking(name: str, entry: Entry | None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from graphnet_datasets.analysis.columns import cost_columns, derived_columns
 from graphnet_datasets.analysis.splits import SPLITS, split_of
 from graphnet_datasets.analysis.subtasks import subtask
+from graphnet_datasets.paths import without_folders
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import CONFIGS as ALL_CONFIGS
@@ -34,7 +35,7 @@ from .catalog import Entry
 from .groups import COLUMNS, split_groups
 from .keeping import Columns, read_checks, with_kept
 from .partition import choose_groups
-from .provenance import build_columns
+from .provenance import build_columns, license_of
 from .provenance import is_cut as entry_is_cut
 from .weights import read_weights, with_weights
 
@@ -47,7 +48,10 @@ CONFIGS = (*TASKS, TRUNCATED, EXCLUDED)
 PIECE = re.compile(r"/subgraph_\d+\Z")
 """Matches the suffix of the id of a piece."""
 
-_KEYS = (*COLUMNS, "task", "num_ops", "signature_hash")
+_TEXTS = ("break_reason", "why_excluded")
+"""Columns with messages, which may contain paths of the machine of the build."""
+
+_KEYS = (*COLUMNS, "task", "num_ops", "signature_hash", "is_dynamic")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Pending:
 
     id: str
     signature: str
+    is_dynamic: bool
     model: str
     task: str
     num_ops: int
@@ -211,8 +216,9 @@ def write_placed(placed: Placed, out: Path, *, is_truncated_apart: bool = False)
 
 
 def described(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
-    """Return a captured row with the columns from its catalog entry."""
-    return {**row, **(build_columns(entry, row) if entry is not None else {})}
+    """Return a captured row with its licence and the columns from its catalog entry."""
+    columns = {**row, **(build_columns(entry, row) if entry is not None else {})}
+    return {**columns, "license": license_of(columns)}
 
 
 def analysed(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,6 +241,20 @@ def renewed(row: Mapping[str, Any], entry: Entry | None) -> dict[str, Any]:
     if sample.framework == "torch" and _has_unknown_sizes(sample):
         columns |= cost_columns(sample)
     return columns
+
+
+def portable(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row without the folders of the machine of the build in its messages.
+
+    >>> portable({"break_reason": 'File "/opt/site-packages/torch/nn/init.py"', "validation": None})
+    {'break_reason': 'File "torch/nn/init.py"', 'validation': None}
+    """
+    texts = {name: without_folders(row[name]) for name in _TEXTS if row.get(name)}
+    checks = [
+        {**check, "reason": without_folders(check["reason"] or "")}
+        for check in row.get("validation") or ()
+    ]
+    return {**row, **texts, **({"validation": checks} if checks else {})}
 
 
 def write_again(directory: Path, table: Table) -> None:
@@ -279,7 +299,7 @@ def _config_of(row: Pending, is_truncated_apart: bool) -> str:
 
 def _loaded(rows: Sequence[tuple[Pending, str]]) -> Iterator[dict[str, Any]]:
     for row, group in rows:
-        yield {**row.load(), "split_group": group, "split": split_of(group)}
+        yield {**portable(row.load()), "split_group": group, "split": split_of(group)}
 
 
 def _pending(
@@ -290,6 +310,7 @@ def _pending(
     return Pending(
         id=name,
         signature=keys["signature_hash"][0].as_py(),
+        is_dynamic=bool(keys["is_dynamic"][0].as_py()),
         model="" if piece is None else name[: piece.start()],
         is_truncated=is_truncated,
         is_excluded=is_excluded,

@@ -14,6 +14,7 @@ from .full import Graph, write_full
 from .keeping import kept_columns
 from .libraries import LIBRARIES
 from .placing import Pending, standing
+from .resplitting import resplit
 from .starter import CATALOGS, write_card
 from .subgraphs import drop_parts, stale_parents
 
@@ -21,19 +22,21 @@ MAX_BYTES = 60 * 2**20
 """Size limit of the embedded dataset in the wheel."""
 
 
-def ship(captures: Iterable[Capture], out: Path) -> list[Graph]:
+def ship(captures: Iterable[Capture], out: Path, *, is_regrouped: bool = False) -> list[Graph]:
     """Write the dataset of the package and its card; return the graphs captured for it.
 
     Models of libraries with a stricter licence than this package's are left out. Graphs of the
     embedded catalogs in `out` are kept, unless they were captured again. Checks and calibration of
     an existing graph with the same signature are kept; parts that their graphs no longer contain
-    are removed from the tables of subgraphs.
+    are removed from the tables of subgraphs. With `is_regrouped`, all splits are chosen anew.
 
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES`, or a piece of a model is missing.
     """
     chosen = [capture for capture in captures if not is_left_out(capture.entry.library)]
-    graphs = write_full(chosen, out, _embedded(out), kept_columns(out))
+    graphs = write_full(chosen, out, _embedded(out), kept_columns(out), is_regrouped=is_regrouped)
+    if is_regrouped:
+        resplit(out)
     drop_parts(out, stale_parents(out))
     write_card(out)
     size = sum(path.stat().st_size for path in out.rglob("*.parquet"))

@@ -134,6 +134,11 @@ class Subgraphs:
     def __len__(self) -> int:
         return len(self._found)
 
+    @property
+    def hashes(self) -> list[str]:
+        """The `subgraph_hash` of each part, in order of first occurrence."""
+        return [*self._found]
+
     def add(
         self,
         sample: Sample,

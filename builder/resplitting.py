@@ -1,0 +1,148 @@
+"""New splits of parts and of problems, after the graphs of a dataset have new splits.
+
+A part is stored in the first split of the graphs in which it occurs. A row names only one of these
+graphs, so the graphs are cut again, without a run.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from graphnet_datasets.analysis.splits import SPLITS
+from graphnet_datasets.atomic import append_json, replaced_directory
+from graphnet_datasets.decoding import read_journal
+from graphnet_datasets.errors import MaterializeError, SampleError
+from graphnet_datasets.sample import Sample
+from graphnet_datasets.schema.tables import PROBLEMS, SUBGRAPHS
+from graphnet_datasets.storage.shards import write_shards
+from graphnet_datasets.storage.table import read_table, write_arrow
+from graphnet_datasets.transforms.subgraphs import Subgraphs
+
+from .capturing import BUILDER
+from .catalog import read_catalog
+from .placing import read_columns, stored_groups, tables_of
+from .starter import CATALOGS
+from .subgraphs import INDUCTOR_MAX_OPS, NAMES
+
+pc: Any = pyarrow.compute
+
+METHODS = ("sole_op", "rules", "inductor", "repeats")
+"""The methods by which the parts of a dataset are cut."""
+
+JOURNAL = Path("build/resplit/parts.jsonl")
+"""File with the parts of graphs that were cut, one JSON line per graph."""
+
+
+def resplit(dataset: Path, journal: Path = JOURNAL) -> None:
+    """Store each part in the first split of its graphs, and update the splits of problems.
+
+    Parts of the same structure are stored in one split, whatever their sizes. Parts of graphs that
+    the dataset no longer has are removed. The graphs of the embedded catalogs and those that a part
+    names are cut; an interrupted call continues from `journal`.
+    """
+    rows = read_columns(dataset, ("id", "split"))
+    split_of: dict[str, str] = {row["id"]: row["split"] for row in rows}
+    tables = {name: _whole(dataset / name) for name in NAMES}
+    parents: set[str] = set()
+    parents.update(*(table["parent_id"].to_pylist() for table in tables.values()))
+    splits: dict[str, set[str]] = collections.defaultdict(set)
+    for name, hashes in cut_again(dataset, parents, journal):
+        for part in hashes:
+            splits[part].add(split_of[name])
+    for name, table in tables.items():
+        is_there = pc.is_in(table["parent_id"], pa.array([*split_of], pa.string()))
+        _resplit_table(table.filter(is_there), dataset / name, split_of, splits)
+    _resplit_problems(dataset / PROBLEMS.name, splits)
+
+
+def cut_again(
+    dataset: Path, parents: Collection[str], journal: Path
+) -> Iterator[tuple[str, Collection[str]]]:
+    """Yield graphs with the hashes of all their parts, which are cut without a run.
+
+    These are `parents`, and the lines of the embedded catalogs. Finished graphs are stored in
+    `journal`. A graph that a method cannot cut has no parts by this method.
+    """
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    known = {line["signature"]: line["parts"] for line in read_journal(journal)}
+    lines = {entry.line for file in CATALOGS for entry in read_catalog(BUILDER / file)}
+    for path in tables_of(dataset):
+        columns = read_table(path, columns=["id", "signature_hash", "catalog_line"]).to_pylist()
+        for index, key in enumerate(columns):
+            signature = key["signature_hash"]
+            if key["id"] not in parents and key["catalog_line"] not in lines:
+                continue
+            if signature not in known:
+                (row,) = read_table(path).slice(index, 1).to_pylist()
+                known[signature] = sorted(_parts_of(Sample.from_row(row)))
+                append_json(journal, {"signature": signature, "parts": known[signature]})
+            yield key["id"], known[signature]
+
+
+def _parts_of(sample: Sample) -> set[str]:
+    hashes: set[str] = set()
+    for method in METHODS:
+        is_large = sample.framework != "torch" or len(sample.ops) > INDUCTOR_MAX_OPS
+        if method == "inductor" and is_large:
+            continue
+        subgraphs = Subgraphs(method)
+        try:
+            subgraphs.add(sample, family="", split="train")
+        except (SampleError, MaterializeError):
+            continue
+        hashes.update(subgraphs.hashes)
+    return hashes
+
+
+def _resplit_table(
+    table: pa.Table, folder: Path, split_of: Mapping[str, str], splits: dict[str, set[str]]
+) -> None:
+    names = ["id", "parent_id", "subgraph_hash", "structure_hash", "num_ops"]
+    keys = table.select(names).to_pylist()
+    of_structure: dict[str, set[str]] = collections.defaultdict(set)
+    for key in keys:
+        splits[key["subgraph_hash"]].add(split_of[key["parent_id"]])
+        of_structure[key["structure_hash"]] |= splits[key["subgraph_hash"]]
+    table = _with_column(
+        table, "split", [_in_order(of_structure[key["structure_hash"]])[0] for key in keys]
+    )
+    table = _with_column(table, "splits", [_in_order(splits[key["subgraph_hash"]]) for key in keys])
+    order = sorted(range(len(keys)), key=lambda row: (keys[row]["num_ops"], keys[row]["id"]))
+    table = table.take(pa.array(order, pa.int64()))
+    with replaced_directory(folder) as place:
+        for split in SPLITS:
+            of_split = table.filter(pc.field("split") == split)
+            if of_split.num_rows:
+                write_shards([of_split], place, split, table=SUBGRAPHS)
+
+
+def _resplit_problems(folder: Path, splits: Mapping[str, Collection[str]]) -> None:
+    for path in sorted(folder.glob("*.parquet")):
+        table = pa.concat_tables(stored_groups(path, PROBLEMS))
+        splits_of_problems = [
+            sorted({split for part in workloads for split in splits[part["subgraph_hash"]]})
+            for workloads in table["workloads"].to_pylist()
+        ]
+        write_arrow([_with_column(table, "parent_splits", splits_of_problems)], path, PROBLEMS)
+
+
+def _whole(folder: Path) -> pa.Table:
+    paths = sorted(folder.glob("*.parquet"))
+    groups = [group for path in paths for group in stored_groups(path, SUBGRAPHS)]
+    return pa.concat_tables([SUBGRAPHS.schema.empty_table(), *groups])
+
+
+def _with_column(table: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
+    position = table.schema.get_field_index(name)
+    field = table.schema.field(position)
+    return table.set_column(position, field, pa.array(values, field.type))
+
+
+def _in_order(splits: Collection[str]) -> list[str]:
+    return sorted(splits, key=SPLITS.index)
