@@ -26,7 +26,6 @@ import pyarrow as pa
 import pyarrow.compute
 
 from graphnet_datasets.benchmark import Settings, TimingSettings
-from graphnet_datasets.benchmark.judging.reported import without_places
 from graphnet_datasets.benchmark.records.records import (
     TABLE_NAME,
     read_runs,
@@ -35,6 +34,7 @@ from graphnet_datasets.benchmark.records.records import (
 )
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.isolation import keep_servers
+from graphnet_datasets.paths import without_folders
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema import Reason, Status
 from graphnet_datasets.schema.tables import RUNS
@@ -233,7 +233,7 @@ def ship_runs(pool: Path, out: Path) -> pa.Table:
     """
     keys = ("framework", "compiler", "compiler_options", "sample_id", "run_id")
     runs = _of_rows(read_runs(pool), out).sort_by([(key, "ascending") for key in keys])
-    messages = [text and without_places(text) for text in runs["error_message"].to_pylist()]
+    messages = [text and without_folders(text) for text in runs["error_message"].to_pylist()]
     times_ms = {
         "dataset": pa.array([DEFAULT_NAME] * runs.num_rows),
         "error_message": pa.array(messages, pa.string()),

@@ -24,6 +24,33 @@ MAX_PART_BYTES = 200
 _DRIVE = re.compile(r"[A-Za-z]:")
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _NUM_HASH_DIGITS = 16
+_PLACES = re.compile(
+    r"(?<![^\s'\"(<])[^\s'\"(<]*/(?:site|dist)-packages/|"
+    + re.escape(f"{Path(__file__).parents[1]}/")
+)
+"""The directories of packages and of this package."""
+_FOLDERS = re.compile(r"(?<![\w./:~-])/(?!dev/|proc/|sys/)(?:[^\s/\"'`:,]+/)+")
+"""The folders of an absolute path; addresses of web pages do not match."""
+
+
+def without_places(text: str) -> str:
+    """Return a string without the directories of installed packages.
+
+    >>> without_places("in /opt/python/site-packages/tvm/ir.py")
+    'in tvm/ir.py'
+    """
+    return _PLACES.sub("", text)
+
+
+def without_folders(text: str) -> str:
+    """Return a string without the directories of packages, and without other absolute folders.
+
+    Paths of devices and processes are kept.
+
+    >>> without_folders("`/tmp/graphnet-1/model.py` has 7 lines; see https://pytorch.org/docs")
+    '`model.py` has 7 lines; see https://pytorch.org/docs'
+    """
+    return _FOLDERS.sub("", without_places(text))
 
 
 def check_name(name: str, where: str) -> str:

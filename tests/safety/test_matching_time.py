@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from graphnet_datasets.benchmark.judging.reported import without_places
 from graphnet_datasets.benchmark.solution_files import language_of
 from graphnet_datasets.benchmark.upstream import block
 from graphnet_datasets.bisection import failures
 from graphnet_datasets.credentials import hide_credentials
+from graphnet_datasets.paths import without_folders
 
 SIZE = 200_000
 LONG_TEXTS = {
     "credentials": (hide_credentials, ("://", ":", "://:", "://a@", "?", "?token", "=a?token=")),
-    "package directories": (without_places, ("/", "a/", "/site-packages")),
+    "package directories": (without_folders, ("/", "a/", "/a", " /a/", "/site-packages")),
     "causes of errors": (failures._INNER.findall, ("\n", "\n ", "a.", "aError")),
     "languages": (language_of, ("\n", " \n", "#\n", "def ", "def f(")),
     "errors in logs": (block._ERROR.search, ("a", "a.", "aError", ".")),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from ...paths import without_places
 from ...schema.runs import CARRIED, COLD, DEVICE_STATE_FIELDS
 from ...timing.pairs import break_even_calls
 from ..child.device_state import is_throttled
@@ -21,11 +20,6 @@ CLOCKS_AGREE_WITHIN = 1.25
 CLOCKS_AGREE_MS = 0.1
 _MAX_REASONS = 20
 _MAX_CHANGES = 100
-_PLACES = re.compile(
-    r"(?<![^\s'\"(<])[^\s'\"(<]*/(?:site|dist)-packages/|"
-    + re.escape(f"{Path(__file__).parents[3]}/")
-)
-"""The directories of packages and of this package."""
 
 
 def read_times(value: Any) -> list[float] | None:
@@ -76,15 +70,6 @@ def read_message(value: Any, length: int) -> str:
     'torch/nn/linear.py(1): no'
     """
     return without_places(read_text(value, length))
-
-
-def without_places(text: str) -> str:
-    """Return a string without the directories of installed packages.
-
-    >>> without_places("in /opt/python/site-packages/tvm/ir.py")
-    'in tvm/ir.py'
-    """
-    return _PLACES.sub("", text)
 
 
 def read_changes(messages: Mapping[str, Any]) -> list[str]:

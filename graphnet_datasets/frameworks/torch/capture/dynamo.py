@@ -24,6 +24,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from ....errors import CaptureError, GraphNetError
 from ....inputs import default_statistics
+from ....paths import without_folders
 from ....sample import Provenance, Sample
 from ....sample.vocabulary import Role, Task
 from ..operators.effects import draws_random_numbers
@@ -817,6 +818,9 @@ def _torch_reasons(reasons: Sequence[str]) -> str:
 
 
 def _first_paragraph(text: str) -> str:
-    """Return the first paragraph of a dynamo message on one line, without memory addresses."""
+    """Return the first paragraph of a dynamo message on one line.
+
+    Memory addresses are removed, and so are the folders in which packages are installed.
+    """
     paragraph = " ".join(_ADDRESS.sub("", _END_OF_REASON.split(text, maxsplit=1)[0]).split())
-    return paragraph.removesuffix(" Explanation:")[:1000]
+    return without_folders(paragraph).removesuffix(" Explanation:")[:1000]
