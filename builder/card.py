@@ -1,12 +1,25 @@
-"""The card of the embedded dataset: metadata, columns, usage and limitations."""
+"""The card of the embedded dataset: metadata, counts, columns, usage and limitations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import yaml
+
+from graphnet_datasets.analysis.splits import SPLITS
+from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import TABLES, Table
 from graphnet_datasets.schema.columns import describe_columns
+from graphnet_datasets.schema.tables import EXCLUDED, TRUNCATED
+
+COUNTED = (
+    "num_ops", "split", "family", "split_group", "source", "is_reimplementation", "license",
+    "library", "framework", "dtype", "mode", "is_dynamic", "weights_origin",
+)  # fmt: skip
+"""Columns of the graphs from which the card is written."""
 
 _USE = """## Reading it with other libraries
 
@@ -41,6 +54,7 @@ fewer layers than their models. Costs are counted, not measured, and null if siz
 ```bibtex
 @misc{graphnet2025,
   title = {GraphNet technical report},
+  url = {https://arxiv.org/abs/2510.24035},
   eprint = {2510.24035},
   archivePrefix = {arXiv},
   year = {2025}
@@ -67,9 +81,132 @@ def metadata(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "pretty_name": "GraphNet Datasets",
         "license": sorted({row["license"].lower() for row in rows if row["license"]}),
+        "task_categories": ["graph-ml", "tabular-regression"],
         "size_categories": [next(name for most, name in _SIZES if len(rows) < most)],
-        "tags": ["computational-graphs", "compilers", "torch", "paddle", "performance"],
+        "tags": [
+            "computational-graphs", "compilers", "torch", "paddle", "performance",
+            "arxiv:2510.24035",
+        ],
+    }  # fmt: skip
+
+
+def evaluation() -> str:
+    """Return the text of `eval.yaml`, which registers a dataset of the Hub as a benchmark.
+
+    The Hub's page on evaluation results describes the fields: a task is a config and a split.
+    """
+    tasks = [{"id": task, "config": task, "split": "test"} for task in TASKS]
+    description = (
+        "A compiler runs the graphs of real models. Each output is compared with eager and with "
+        "float64, and both are timed. The scores are S(t) and ES(t) of the GraphNet report."
+    )
+    content = {
+        "name": "GraphNet Datasets",
+        "description": description,
+        "evaluation_framework": "graphnet-datasets",
+        "tasks": tasks,
     }
+    return yaml.safe_dump(content, sort_keys=False, width=100)
+
+
+def overview(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the title, the counts of graphs, their known biases, and their sources.
+
+    `rows` are all graphs, with the columns of `COUNTED` and the `config` that contains them. The
+    counts are those of `load_dataset`.
+    """
+    whole = [row for row in rows if row["config"] in TASKS]
+    families = len({row["family"] for row in whole})
+    return f"""# GraphNet Datasets
+
+{len(whole):,} computational graphs of {families:,} families, captured from models that were built
+from their configurations with random weights. A row is a graph. Weights are not stored, but their
+shapes and statistics are.
+
+{_counts(rows)}
+
+`all` contains the configs of the six tasks. Graphs of models with fewer layers than published are
+in `truncated`, and graphs that failed a check in `excluded`. Graphs of one model form a group
+(`split_group`), and a group is in one split. The splits are the second version: graphs have the
+ids of the first one (0.1.0), but other splits, so train and test on the same version. Graphs with
+the tag `small` take milliseconds on one CPU core. The configs `sole_op`, `fusible` and `typical`
+contain the distinct parts of graphs.
+
+```python
+from graphnet_datasets import Sample, load_dataset, materialize
+
+row = load_dataset("graphnet", "cv")["train"][0]
+module = materialize(Sample.from_row(row), weights="parameters")
+```
+
+## Known biases
+
+{_biases(whole)}
+
+## Sources and licences
+
+{_sources(rows)}
+"""
+
+
+def effective_number(labels: Iterable[Hashable]) -> float:
+    """Return the number of equally frequent labels with the same entropy (M. O. Hill, 1973).
+
+    >>> effective_number("aabb"), round(effective_number("aaab"), 2)
+    (2.0, 1.75)
+    """
+    counts = Counter(labels)
+    total = counts.total()
+    return math.exp(-sum(n / total * math.log(n / total) for n in counts.values())) if total else 0
+
+
+def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = [
+        f"| config | graphs | families | groups | {' | '.join(SPLITS)} | operators |",
+        f"|---|---|---|---|{'---|' * len(SPLITS)}---|",
+    ]
+    for config in (*TASKS, TRUNCATED, EXCLUDED):
+        among = [row for row in rows if row["config"] == config]
+        if among:
+            sizes = [row["num_ops"] for row in among]
+            splits = Counter(row["split"] for row in among)
+            cells = [
+                len(among), len({row["family"] for row in among}),
+                len({row["split_group"] for row in among}), *(splits[split] for split in SPLITS),
+            ]  # fmt: skip
+            numbers = " | ".join(f"{cell:,}" for cell in cells)
+            lines.append(f"| `{config}` | {numbers} | {min(sizes):,} to {max(sizes):,} |")
+    return "\n".join(lines)
+
+
+def _biases(rows: Sequence[Mapping[str, Any]]) -> str:
+    def share(column: str, *values: Any) -> str:
+        return f"{sum(row[column] in values for row in rows) / max(1, len(rows)):.1%}"
+
+    families = effective_number(row["family"] for row in rows)
+    groups = effective_number(row["split_group"] for row in rows)
+    libraries = Counter(row["library"] for row in rows)
+    largest, count = max(libraries.items(), key=lambda item: item[1], default=("", 0))
+    facts = [
+        f"Families differ in size: they are as diverse as {families:,.0f} families of equal size, "
+        f"and the groups as {groups:,.0f} groups of equal size.",
+        f"{count / max(1, len(rows)):.1%} of the graphs come from `{largest}`, and "
+        f"{share('framework', 'paddle')} are of paddle.",
+        f"{share('is_reimplementation', True)} are of architectures that this project wrote.",
+        "All weights are random. Their statistics follow from the initialisers; for "
+        f"{share('weights_origin', 'initialised')} of the graphs they were measured on drawn "
+        "weights.",
+        f"{share('dtype', 'float32')} are in float32, {share('mode', 'train')} in train mode, and "
+        f"{share('is_dynamic', True)} have symbolic dimensions.",
+    ]
+    return "\n".join(f"- {fact}" for fact in facts)
+
+
+def _sources(rows: Sequence[Mapping[str, Any]]) -> str:
+    counts = Counter((row["source"] or "", row["license"] or "unknown") for row in rows)
+    lines = ["| source | licence | graphs |", "|---|---|---|"]
+    lines += [f"| {source} | {name} | {n:,} |" for (source, name), n in sorted(counts.items())]
+    return "\n".join(lines)
 
 
 def text(tables: Iterable[Table]) -> str:

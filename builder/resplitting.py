@@ -24,16 +24,15 @@ from graphnet_datasets.storage.shards import write_shards
 from graphnet_datasets.storage.table import read_table, write_arrow
 from graphnet_datasets.transforms.subgraphs import Subgraphs
 
-from .capturing import BUILDER
-from .catalog import read_catalog
 from .placing import read_columns, stored_groups, tables_of
-from .starter import CATALOGS
-from .subgraphs import INDUCTOR_MAX_OPS, NAMES
+from .subgraphs import NAMES
 
 pc: Any = pyarrow.compute
 
-METHODS = ("sole_op", "rules", "inductor", "repeats")
-"""The methods by which the parts of a dataset are cut."""
+METHODS = ("sole_op", "rules", "repeats")
+"""The methods that need no compiler.
+
+A part that only TorchInductor's fusion finds follows the graph that its row names."""
 
 JOURNAL = Path("build/resplit/parts.jsonl")
 """File with the parts of graphs that were cut, one JSON line per graph."""
@@ -43,8 +42,8 @@ def resplit(dataset: Path, journal: Path = JOURNAL) -> None:
     """Store each part in the first split of its graphs, and update the splits of problems.
 
     Parts of the same structure are stored in one split, whatever their sizes. Parts of graphs that
-    the dataset no longer has are removed. The graphs of the embedded catalogs and those that a part
-    names are cut; an interrupted call continues from `journal`.
+    the dataset no longer has are removed. The graphs that parts name are cut; an interrupted call
+    continues from `journal`.
     """
     rows = read_columns(dataset, ("id", "split"))
     split_of: dict[str, str] = {row["id"]: row["split"] for row in rows}
@@ -62,35 +61,31 @@ def resplit(dataset: Path, journal: Path = JOURNAL) -> None:
 
 
 def cut_again(
-    dataset: Path, parents: Collection[str], journal: Path
+    dataset: Path, names: Collection[str], journal: Path
 ) -> Iterator[tuple[str, Collection[str]]]:
     """Yield graphs with the hashes of all their parts, which are cut without a run.
 
-    These are `parents`, and the lines of the embedded catalogs. Finished graphs are stored in
-    `journal`. A graph that a method cannot cut has no parts by this method.
+    `names` are their ids. Finished graphs are stored in `journal`. A graph that a method cannot cut
+    has no parts by this method.
     """
     journal.parent.mkdir(parents=True, exist_ok=True)
-    known = {line["signature"]: line["parts"] for line in read_journal(journal)}
-    lines = {entry.line for file in CATALOGS for entry in read_catalog(BUILDER / file)}
+    parts_of = {line["signature"]: line["parts"] for line in read_journal(journal)}
     for path in tables_of(dataset):
-        columns = read_table(path, columns=["id", "signature_hash", "catalog_line"]).to_pylist()
+        columns = read_table(path, columns=["id", "signature_hash"]).to_pylist()
         for index, key in enumerate(columns):
             signature = key["signature_hash"]
-            if key["id"] not in parents and key["catalog_line"] not in lines:
+            if key["id"] not in names:
                 continue
-            if signature not in known:
+            if signature not in parts_of:
                 (row,) = read_table(path).slice(index, 1).to_pylist()
-                known[signature] = sorted(_parts_of(Sample.from_row(row)))
-                append_json(journal, {"signature": signature, "parts": known[signature]})
-            yield key["id"], known[signature]
+                parts_of[signature] = sorted(_parts_of(Sample.from_row(row)))
+                append_json(journal, {"signature": signature, "parts": parts_of[signature]})
+            yield key["id"], parts_of[signature]
 
 
 def _parts_of(sample: Sample) -> set[str]:
     hashes: set[str] = set()
     for method in METHODS:
-        is_large = sample.framework != "torch" or len(sample.ops) > INDUCTOR_MAX_OPS
-        if method == "inductor" and is_large:
-            continue
         subgraphs = Subgraphs(method)
         try:
             subgraphs.add(sample, family="", split="train")

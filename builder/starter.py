@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.atomic import write_text
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import CONFIGS, TABLES
 from graphnet_datasets.storage.calibrating import calibrate_tables
 from graphnet_datasets.storage.layout import write_readme
+from graphnet_datasets.storage.table import read_table
 
 from . import card
 from .capturing import Capture
-from .placing import captured, known_groups, place, read_columns, write_placed
+from .placing import captured, known_groups, place, tables_of, write_placed
 from .tuning import provenance
 
 CATALOGS = ("starter.txt", "chosen.txt", "paddle.txt")
 """The catalogs of the embedded dataset: written by hand, chosen from all sources, paddle's."""
-
-_COUNTED = (
-    "task", "num_ops", "split", "family", "split_group", "source", "is_truncated",
-    "is_reimplementation", "license",
-)  # fmt: skip
 
 MAX_BYTES = 8 * 2**20
 """Size limit of the embedded dataset in the wheel."""
@@ -51,14 +45,19 @@ def write_dataset(captures: Iterable[Capture], out: Path) -> dict[str, int]:
 
 
 def write_card(out: Path) -> None:
-    """Write the README of the embedded dataset, with counts of its rows."""
-    rows = read_columns(out, _COUNTED)
+    """Write the README and `eval.yaml` of the embedded dataset, with counts of its rows."""
+    rows = [
+        {"config": path.parent.name, **row}
+        for path in tables_of(out)
+        for row in read_table(path, columns=list(card.COUNTED)).to_pylist()
+    ]
     present = {
         config.table.name for name, config in CONFIGS.items() if any(out.glob(f"{name}/*.parquet"))
     }
     text = card.text(table for table in TABLES.values() if table.name in present)
-    parts = [_body(rows), provenance(out), text]
+    parts = [card.overview(rows), provenance(out), text]
     write_readme(out, "\n".join(part for part in parts if part), card.metadata(rows))
+    write_text(out / "eval.yaml", card.evaluation())
 
 
 def calibrate(out: Path, jobs: int) -> None:
@@ -91,49 +90,3 @@ def write_failures(captures: Iterable[Capture], path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(failures, indent=2, sort_keys=True) + "\n")
     return len(failures)
-
-
-def _body(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = []
-    for task in TASKS:
-        of_task = [row for row in rows if row["task"] == task]
-        if of_task:
-            sizes = [row["num_ops"] for row in of_task]
-            splits = Counter(row["split"] for row in of_task)
-            counts = " | ".join(str(splits[split]) for split in SPLITS)
-            num_families = len({row["family"] for row in of_task})
-            num_groups = len({row["split_group"] for row in of_task})
-            lines.append(
-                f"| {task} | {len(sizes)} | {num_families} | {num_groups} | {counts} "
-                f"| {min(sizes)} to {max(sizes)} |"
-            )
-    table = "\n".join(lines)
-    sources = Counter(row["source"] for row in rows)
-    num_families = len({row["family"] for row in rows})
-    num_truncated = sum(bool(row.get("is_truncated")) for row in rows)
-    num_own = sum(bool(row.get("is_reimplementation")) for row in rows)
-    listed = ", ".join(f"{name} ({count})" for name, count in sorted(sources.items()))
-    return f"""# GraphNet Datasets
-
-{len(rows)} computational graphs of {num_families} families, captured from models
-built from configs with random weights. One row is one graph; weights are not stored, their shapes
-and statistics are. Sources: {listed}. {num_truncated} have the tag `truncated`: fewer layers than
-published. {num_own} are of architectures that this project wrote itself (`is_reimplementation`).
-
-| task | graphs | families | groups | {" | ".join(SPLITS)} | operators |
-|---|---|---|---|{"---|" * len(SPLITS)}---|
-{table}
-
-Nearly equal graphs are of one group (`split_group`), and a group is in one split only. Graphs with
-the tag `small` run in milliseconds on one CPU core.
-The catalogs are in `builder/` of the source repository; `python -m builder catalog` captures what
-they name, and `python -m builder ship` writes these files. The configs `sole_op`, `fusible` and
-`typical` hold the different parts of these graphs; `python -m builder subgraphs` cuts them.
-
-```python
-from graphnet_datasets import Sample, load_dataset, materialize
-
-row = load_dataset("graphnet", "cv")["train"][0]
-module = materialize(Sample.from_row(row), weights="parameters")
-```
-"""
