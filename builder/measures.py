@@ -20,6 +20,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from graphnet_datasets.errors import DatasetNotFoundError
+from graphnet_datasets.paths import without_folders
 from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import Table
 from graphnet_datasets.schema.builds import SPLIT_STAGE
@@ -27,6 +28,7 @@ from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
 from graphnet_datasets.storage.table import check_file
 
 from .groups import core_histograms, near_copies
+from .published import agreements
 
 pc: Any = pyarrow.compute
 
@@ -45,9 +47,15 @@ nothing (logging of API usage, loading of decompositions)."""
 _COLUMNS = (
     "id", "task", "framework", "num_ops", "dtype", "mode", "is_dynamic", "tags", "is_truncated",
     "is_reimplementation", "num_params", "flops", "split_group", "family", "piece_index",
-    "op_histogram", "validation", "split",
+    "op_histogram", "validation", "split", "signature_hash", "break_reason",
     *SAID,
 )  # fmt: skip
+
+_OF_ALL = (
+    "split", "split_group", "task", "num_params", "op_histogram", "signature_hash", "is_dynamic",
+    "break_reason",
+)  # fmt: skip
+"""Columns of all graphs, including small ones."""
 
 _KINDS = {
     "piece_index": pa.int32(), "is_truncated": pa.bool_(), "num_params": pa.int64(),
@@ -63,8 +71,7 @@ class Counted:
     """The counted rows of a dataset, and the number of failed catalog entries.
 
     `num_failed` is None if unknown. `operators` contains the framework and name of all called
-    operators, including those of small graphs. `graphs` contains the columns of all graphs that
-    decide whether splits leak.
+    operators, including those of small graphs. `graphs` contains some columns of all graphs.
     """
 
     rows: pa.Table
@@ -92,7 +99,7 @@ def counted_rows(dataset: Path) -> Counted:
     is_counted = ~is_small & ~is_cut & ~is_later.to_numpy(zero_copy_only=False)
     counted = table.filter(pa.array(is_counted))
     logs = {table.name: _log(dataset / table.name, table) for table in (FAILURES, DUPLICATES)}
-    whole = (_operators(table), table.select(["split", "num_params", "op_histogram"]))
+    whole = (_operators(table), table.select(list(_OF_ALL)))
     if not any(logs.values()):
         return Counted(counted, None, None, *whole)
     failed = {row["catalog_line"] for row in logs[FAILURES.name] if row["stage"] != SPLIT_STAGE}
@@ -162,14 +169,43 @@ def share_leaking(counted: Counted, task: str | None = None) -> float | None:
     return _share(copies[:, is_train].any(axis=1))
 
 
+def num_equal(counted: Counted, task: str | None = None) -> float:
+    """Return the number of graphs that are equal to an earlier one.
+
+    Graphs are equal if they have the same signature, and both or neither have symbolic dimensions.
+    """
+    del task
+    names = ["signature_hash", "is_dynamic"]
+    graphs = _graphs(counted).select(names).filter(pc.field("signature_hash").is_valid())
+    return graphs.num_rows - graphs.group_by(names).aggregate([]).num_rows
+
+
+def num_folders(counted: Counted, task: str | None = None) -> float:
+    """Return the number of graphs with a folder of the machine of the build in a message."""
+    del task
+    reasons = filter(None, _graphs(counted)["break_reason"].to_pylist())
+    return sum(reason != without_folders(reason) for reason in reasons)
+
+
+def _graphs(counted: Counted) -> pa.Table:
+    return counted.rows if counted.graphs is None else counted.graphs
+
+
 def min_groups(counted: Counted, task: str | None = None) -> float | None:
-    """Return the number of groups in the smaller of the splits validation and test."""
-    rows = _of_task(counted, task)
+    """Return the number of groups in the smaller of the splits validation and test.
+
+    Small graphs count too. None if the table has no splits.
+    """
+    rows = counted.graphs
+    if rows is None or rows["split"].null_count:
+        return None
+    if task is not None:
+        rows = rows.filter(pc.field("task") == task)
     groups = [
         pc.count_distinct(rows.filter(pc.field("split") == split)["split_group"]).as_py()
         for split in ("validation", "test")
     ]
-    return min(groups) if rows["split"].null_count == 0 else None
+    return min(groups)
 
 
 def share_of_largest_group(counted: Counted, task: str | None = None) -> float | None:
@@ -272,6 +308,25 @@ def share_checked(counted: Counted, task: str | None = None) -> float:
     return _share(_of_task(counted, task)["validation"].is_valid().to_numpy())
 
 
+def num_published(counted: Counted, task: str | None = None) -> float:
+    """Return the number of graphs with as many parameters as their model was published with."""
+    return sum(_agreements(counted, task))
+
+
+def share_published(counted: Counted, task: str | None = None) -> float | None:
+    """Return the share of the graphs with a published parameter count that agree with it.
+
+    None if no graph has a published count.
+    """
+    agree = _agreements(counted, task)
+    return _share(agree) if agree else None
+
+
+def _agreements(counted: Counted, task: str | None) -> list[bool]:
+    rows = _of_task(counted, task)
+    return agreements(zip(rows["id"].to_pylist(), rows["num_params"].to_pylist(), strict=True))
+
+
 def share_torch_calls(counted: Counted, task: str | None = None) -> float:
     """Return the share of operator calls of GraphNet's torch samples whose operator occurs."""
     del task
@@ -298,7 +353,7 @@ MEASURES: Mapping[str, Callable[[Counted, str | None], float | None]] = {
         num_graphs, num_groups, median_ops, share_large, share_dynamic, share_half, share_train,
         share_batch_1, min_of_tasks, num_paddle, share_own, share_captured, share_said,
         share_checked, share_torch_calls, share_paddle_calls, share_leaking, min_groups,
-        share_of_largest_group,
+        share_of_largest_group, num_published, share_published, num_equal, num_folders,
     )
 }  # fmt: skip
 """Measures by name: functions of the counted rows and of a task (None for all tasks)."""

@@ -13,6 +13,7 @@ from builder.__main__ import main
 from builder.full import write_log
 from builder.goals import BEGIN, END, GOALS, Finding, compare, read_goals, write_holds
 from builder.measures import MEASURES, UPSTREAM_CALLS, Counted, counted_rows
+from builder.published import read_published
 from graphnet_datasets.errors import DatasetNotFoundError, GraphNetError
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.schema.tables import DUPLICATES, FAILURES
@@ -67,7 +68,8 @@ def test_small_and_truncated_graphs_and_later_pieces_count_nowhere(tmp_path: Pat
         "share_dynamic": 1 / 3, "share_half": 1 / 3, "share_train": 1 / 3, "share_batch_1": 1.0,
         "min_of_tasks": 0, "num_paddle": 0, "share_own": 0.0, "share_captured": None,
         "share_said": 1.0, "share_checked": 0.0, "share_paddle_calls": 0.0, "share_leaking": None,
-        "min_groups": None, "share_of_largest_group": None,
+        "min_groups": None, "share_of_largest_group": None, "num_published": 0,
+        "share_published": None, "num_equal": 0, "num_folders": 0,
     }  # fmt: skip
     found = {name: measured(counted, name) for name in MEASURES if name != "share_torch_calls"}
     assert found == pytest.approx(expected)
@@ -87,6 +89,34 @@ def test_a_near_copy_among_the_training_graphs_is_a_leak(tmp_path: Path) -> None
     assert measured(counted, "share_leaking") == pytest.approx(1 / 3)
     assert measured(counted, "min_groups") == 1
     assert measured(counted, "share_of_largest_group") == 1.0
+
+
+def test_equal_graphs_and_folders_in_messages_are_counted(tmp_path: Path) -> None:
+    reason = 'File "/srv/env/lib/python3.11/site-packages/torch/nn/init.py", line 3'
+    rows = [
+        row("a", 1, signature_hash="1", break_reason="Data-dependent branching"),
+        row("b", 1, signature_hash="1", break_reason=reason),
+        row("c", 1, signature_hash="1", is_dynamic=True),
+        row("d", 1, signature_hash="2", tags=["small"], break_reason=reason),
+    ]
+    counted = counted_rows(dataset(tmp_path, rows))
+    assert (measured(counted, "num_equal"), measured(counted, "num_folders")) == (1, 2)
+
+
+def test_rows_agree_with_published_counts_up_to_the_tolerance(tmp_path: Path) -> None:
+    published = {
+        name: count for name, count in read_published().items() if count.source == "pytorchcv"
+    }
+    (first, exact), (second, other), *_ = published.items()
+    rows = [
+        row(first, 1, num_params=int(exact.count * 1.004)),
+        row(second, 1, num_params=int(other.count * 1.006)),
+        row("a", 1, num_params=7),
+    ]
+    counted = counted_rows(dataset(tmp_path, rows))
+    assert measured(counted, "num_published") == 1
+    assert measured(counted, "share_published") == 0.5
+    assert measured(counted, "share_published", "nlp") is None
 
 
 def test_captured_entries_are_those_that_did_not_fail(tmp_path: Path) -> None:
