@@ -17,6 +17,7 @@ from graphnet_datasets.storage.table import read_table
 
 from . import card
 from .capturing import Capture
+from .measures import counted_rows, share_leaking
 from .placing import captured, known_groups, place, tables_of, write_placed
 from .tuning import provenance
 
@@ -55,7 +56,7 @@ def write_card(out: Path) -> None:
         config.table.name for name, config in CONFIGS.items() if any(out.glob(f"{name}/*.parquet"))
     }
     text = card.text(table for table in TABLES.values() if table.name in present)
-    parts = [card.overview(rows), provenance(out), text]
+    parts = [card.overview(rows, share_leaking(counted_rows(out))), provenance(out), text]
     write_readme(out, "\n".join(part for part in parts if part), card.metadata(rows))
     write_text(out / "eval.yaml", card.evaluation())
 

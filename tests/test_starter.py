@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import pyarrow.parquet as pq
 import pytest
 import torch
+import yaml
 
 from graphnet_datasets import Sample, make_inputs, materialize
+from graphnet_datasets.analysis.splits import SPLITS
 from graphnet_datasets.frameworks.torch.building.unchecked import check_operators
 from graphnet_datasets.frameworks.torch.shapes import measure_footprint
 from graphnet_datasets.sample.symbols import evaluate
@@ -19,6 +22,7 @@ from .embedded import EMBEDDED, column_rows, others, paths, samples, small
 
 SMALL = small("torch")
 OTHERS = others("torch", one_in=60)
+CONFIGS = (*TASKS, "truncated", "excluded")
 NAMES = [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 
 
@@ -116,3 +120,16 @@ def test_small_graphs_run_with_finite_outputs(name: str) -> None:
     for output in outputs:
         assert output.numel() > 0
         assert torch.isfinite(output).all()
+
+
+def test_the_card_counts_the_graphs_that_are_loaded() -> None:
+    card = (EMBEDDED / "README.md").read_text()
+    for config in CONFIGS:
+        splits = Counter(row["split"] for row in column_rows("split", configs=(config,)))
+        line = next(line for line in card.splitlines() if line.startswith(f"| `{config}` |"))
+        cells = [cell.strip().replace(",", "") for cell in line.split("|")[2:-1]]
+        assert [*map(int, (cells[0], *cells[3:6]))] == [
+            splits.total(), *(splits[split] for split in SPLITS)
+        ]  # fmt: skip
+    tasks = yaml.safe_load((EMBEDDED / "eval.yaml").read_text())["tasks"]
+    assert [(task["config"], task["split"]) for task in tasks] == [(task, "test") for task in TASKS]

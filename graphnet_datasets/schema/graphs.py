@@ -247,7 +247,7 @@ GRAPH_COLUMNS = (
     _grouped(
         "split_group",
         pa.string(),
-        "name of a group of nearly equal graphs, which are all in one split",
+        "name of a group of graphs of one model, which are all in one split",
     ),
     _analysed("family", pa.string(), "hash of the sequence of operators, with repeats collapsed"),
     _analysed("structure_hash", pa.string(), "hash of the graph without the shapes of its inputs"),
@@ -335,7 +335,7 @@ GRAPH_COLUMNS = (
     ),
     GraphColumn("provenance", Struct(PROVENANCE_FIELDS), "origin of the capture"),
 )
-"""Columns of the `graphs` table. Nearly equal graphs share a `split_group` (`builder.groups`), and
+"""Columns of the `graphs` table. Graphs of one model share a `split_group` (`builder.groups`), and
 `split` is that of the group. A model that breaks yields several graphs with the model's name as
 `parent_id`. Weights that initialisers declare, and weights of another origin, have no
 `weights_origin`."""

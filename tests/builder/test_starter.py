@@ -42,7 +42,7 @@ def test_a_rebuild_gives_equal_bytes_and_a_resumed_build_captures_nothing(
     assert build(tmp_path, CATALOG, "first") == 0
     first = files(tmp_path / "first")
     assert set(first) == {
-        "README.md", "other/train-0000.parquet", "scientific/train-0000.parquet",
+        "README.md", "eval.yaml", "other/train-0000.parquet", "scientific/train-0000.parquet",
     }  # fmt: skip
     cached = {path: path.stat().st_mtime_ns for path in (tmp_path / "build").glob("*.parquet")}
     assert len(cached) == 2
@@ -62,7 +62,7 @@ def test_a_failure_is_recorded_with_its_reason_and_stops_the_writing(tmp_path: P
     assert list(failures) == ["torch/c"]
     assert failures["torch/c"].startswith("error in capture: RuntimeError ")
     assert build(tmp_path, CATALOG + BROKEN, "out", "--allow-failures") == 0
-    assert len(files(tmp_path / "out")) == 3
+    assert len(files(tmp_path / "out")) == 4  # with the README and eval.yaml
 
 
 def test_a_key_changes_with_its_inputs(tmp_path: Path) -> None:
