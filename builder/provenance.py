@@ -45,6 +45,18 @@ def build_columns(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def license_of(row: Mapping[str, Any]) -> str | None:
+    """Return the licence of a row's model; rows without a known library keep their licence.
+
+    >>> license_of({"library": "spandrel", "model_name": "LaMa.LaMa", "license": "MIT"})
+    'Apache-2.0'
+    """
+    from .libraries import LIBRARIES  # imports torch, which workers of paddle do without
+
+    library = LIBRARIES.get(row.get("library") or "")
+    return library.license_of(row["model_name"] or "") if library else row.get("license")
+
+
 def is_cut(entry: Entry) -> bool:
     """Return whether a model has fewer layers than published, by the catalog's tag or its depth.
 

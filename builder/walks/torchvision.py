@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ..libraries.imports import optional
 from ..libraries.torchvision import declare_operators
@@ -11,32 +12,43 @@ from .workloads import vision_line
 LEFT_OUT = ("rcnn", "retinanet", "fcos", "ssd", "quantized_")
 """Parts of names: detection calls operators in C++, and quantized models hold packed weights."""
 
+SWAG = ("regnet_y_128gf", "vit_h_14")
+"""Models whose default weights are of a larger image than the model's: 224 pixels."""
+
+CLIP_FRAMES = 16
+
 
 def walk() -> Iterator[str]:
     """Yield catalog lines: classification, segmentation, video and optical flow."""
     declare_operators()
-    for name in optional("torchvision").models.list_models():
+    models = optional("torchvision").models
+    for name in models.list_models():
         if any(part in name for part in LEFT_OUT):
             continue
-        inputs = {f"_{place}": text for place, text in enumerate(_inputs(name))}
+        inputs = {f"_{place}": text for place, text in enumerate(_inputs(name, models))}
         yield vision_line(f"torchvision/{name}", "torchvision", name, _overrides(name), inputs)
 
 
 def _overrides(name: str) -> str:
     if name.startswith(("googlenet", "inception")):
         return "init_weights=False"
-    is_dense = name.startswith(("deeplab", "fcn", "lraspp"))
-    return "weights_backbone=None" if is_dense else ""
+    if name.startswith(("deeplab", "fcn")):
+        return "weights_backbone=None aux_loss=True"  # as in the published weights
+    return "weights_backbone=None" if name.startswith("lraspp") else ""
 
 
-def _inputs(name: str) -> tuple[str, ...]:
+def _inputs(name: str, models: Any) -> tuple[str, ...]:
     if name.startswith("raft"):
         return ("normal(1,3,368,496)", "normal(1,3,368,496)")
-    if name.startswith(("mvit", "swin3d", "s3d")):
-        return ("normal(1,3,16,224,224)",)
-    if name.startswith(("r3d", "mc3", "r2plus1d")):
-        return ("normal(1,3,16,112,112)",)
-    if name.startswith(("deeplab", "fcn", "lraspp")):
-        return ("normal(1,3,520,520)",)
-    size = 299 if name.startswith("inception") else 224
-    return (f"normal(1,3,{size},{size})",)
+    height, width = (224, 224) if name in SWAG else _size(models.get_model_weights(name).DEFAULT)
+    if "KINETICS400" in models.get_model_weights(name).DEFAULT.name:
+        return (f"normal(1,3,{CLIP_FRAMES},{height},{width})",)
+    return (f"normal(1,3,{height},{width})",)
+
+
+def _size(weights: Any) -> tuple[int, int]:
+    """Return the image size of published weights: the crop, or the resized image of a segmentation
+    model, which is not cropped."""
+    transforms = weights.transforms()
+    sides = getattr(transforms, "crop_size", transforms.resize_size)
+    return sides[0], sides[-1]

@@ -48,6 +48,13 @@ def test_another_line_of_the_same_name_does_not_change_how_a_row_was_made() -> N
     assert (nameless["catalog_line"], nameless["is_truncated"]) == (cut, True)
 
 
+def test_rows_get_the_licence_of_their_architecture() -> None:
+    (row,) = read_table(STARTER / "other" / "test-0000.parquet").slice(0, 1).to_pylist()
+    model = {"library": "spandrel", "model_name": "SwiftSRGAN.SwiftSRGAN", "license": "MIT"}
+    assert renewed({**row, **model}, None)["license"] == "CC0-1.0"
+    assert renewed({**row, **model, "library": None}, None)["license"] == "MIT"
+
+
 def test_the_whole_graph_of_the_name_of_a_truncated_one_is_given_a_group_of_its_own() -> None:
     row = next(standing(STARTER, {}))
     whole = dataclasses.replace(row, is_truncated=False)
