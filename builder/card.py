@@ -201,7 +201,8 @@ def _biases(rows: Sequence[Mapping[str, Any]], share_leaking: float | None) -> s
     if share_leaking is not None:
         facts.append(
             f"{share_leaking:.1%} of the held-out graphs have a near copy among the training "
-            "graphs: as many parameters (within 1%), and a cosine of core operators of 0.98."
+            "graphs: as many parameters (within 1%), and core operators with a cosine of at "
+            "least 0.98."
         )
     return "\n".join(f"- {fact}" for fact in facts)
 
