@@ -17,7 +17,7 @@ from pathlib import Path
 
 from graphnet_datasets.isolation import Limits, Work
 
-from .catalog import Entry
+from .catalog import LIBRARY_VARIABLE, Entry
 from .libraries import LIBRARIES, library_of
 from .program import ROOTS, files_behind
 
@@ -26,9 +26,6 @@ BUILDER = ROOTS["builder"]
 
 EMBEDDED = PACKAGE / "starter" / "graphnet"
 """The dataset that comes with the package."""
-
-LIBRARY_VARIABLE = "GRAPHNET_BUILDER_LIBRARY"
-"""The environment variable that names the library that a worker imports before it forks."""
 
 PHASES = ("build", "capture", "write")
 LIMITS = Limits(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -26,9 +28,11 @@ from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.table import write_table
 
 from .architectures_paddle import ARCHITECTURES
+from .architectures_paddle.functions import WRAPPERS
 from .architectures_paddle.zoo import VISION
-from .catalog import CatalogError, Entry, parse_line
+from .catalog import LIBRARY_VARIABLE, CatalogError, Entry, parse_line
 from .examples import make_arrays
+from .paddle_packages import CALL, MEMBER, PACKAGES, PADDLE, member, preload, resolve
 from .paddleclas import DISTRIBUTION, backbone
 from .provenance import check_hashes, model_source_hash
 
@@ -53,7 +57,7 @@ def build_layer(entry: Entry) -> paddle.nn.Layer:
         )
     paddle.seed(0)
     try:
-        layer = architecture(**entry.overrides)
+        layer = architecture(**resolve(entry.overrides, functools.partial(_callable, entry)))
     except TypeError as error:
         raise CatalogError(f"`{entry.name}` cannot be built: {error}") from error
     if entry.mode == "eval":
@@ -61,7 +65,28 @@ def build_layer(entry: Entry) -> paddle.nn.Layer:
     return layer
 
 
+def _callable(entry: Entry, path: str) -> Callable[..., Any]:
+    """Return a function or class that the entry names.
+
+    This is a wrapper, a member of paddle for a name that starts with `paddle.`, or else a member of
+    the entry's package.
+    """
+    if path in WRAPPERS:
+        return WRAPPERS[path]
+    package, name = PACKAGES.get(entry.library, PADDLE), path
+    if path.startswith("paddle."):
+        package, name = PADDLE, path.removeprefix("paddle.")
+    try:
+        return member(package, name)
+    except KeyError:
+        raise CatalogError(
+            f"`{entry.name}` names `{path}`, which `{entry.library}` does not have."
+        ) from None
+
+
 def _architecture(entry: Entry) -> Callable[..., paddle.nn.Layer]:
+    if entry.library in PACKAGES or "." in entry.builder or entry.builder in WRAPPERS:
+        return _callable(entry, entry.builder)
     if entry.library == "paddleclas":
         try:
             return backbone(entry.builder)
@@ -81,9 +106,21 @@ def source_of(entry: Entry) -> tuple[str, str]:
     """Return the origin of the model's code, and the library with its version."""
     if entry.library == "paddleclas":
         return CLAS_SOURCE, f"paddleclas {version(DISTRIBUTION)}"
-    if entry.builder in VISION:
+    if entry.library in PACKAGES:
+        package = PACKAGES[entry.library]
+        return package.source, f"{entry.library} {version(package.distribution)}"
+    if entry.builder in VISION or "." in entry.builder:
         return ZOO_SOURCE, f"paddle {paddle.version.full_version}"
     return BUILDER_SOURCE, ""
+
+
+def model_name_of(entry: Entry) -> str:
+    """Return the name of the entry's model: for a wrapper, of the layer or function in it."""
+    path = entry.builder
+    if path in WRAPPERS:
+        value = next(value for value in entry.overrides.values() if isinstance(value, dict))
+        path = value.get(CALL) or value[MEMBER]
+    return path.rpartition(".")[2]
 
 
 def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> list[Sample]:
@@ -97,7 +134,7 @@ def capture_entry(entry: Entry, layer: paddle.nn.Layer) -> list[Sample]:
         source=source,
         license="Apache-2.0",
         tags=entry.tags,
-        model_name=entry.builder,
+        model_name=model_name_of(entry),
         library_version=library_version,
     )
     wrapped = extract(
@@ -129,9 +166,30 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         reporter.send({"num_graphs": len(samples)})
         return
     reporter.enter("write")
-    columns = {"model_source_hash": model_source_hash(layer)}
-    rows = [sample_to_row(sample, {**derived_columns(sample), **columns}) for sample in samples]
-    write_table(rows, Path(payload["out"]))
+    _write(samples, {"model_source_hash": model_source_hash(layer)}, Path(payload["out"]))
     cpu_s = round(time.process_time(), 3)
     num_ops = sum(sample.num_ops for sample in samples)
     reporter.send({"num_graphs": len(samples), "num_ops": num_ops, "cpu_s": cpu_s})
+
+
+def _write(samples: list[Sample], columns: dict[str, Any], path: Path) -> None:
+    rows = [sample_to_row(sample, {**derived_columns(sample), **columns}) for sample in samples]
+    write_table(rows, path)
+
+
+WARM_UP = (
+    "paddle/warm-up | other | paddle | convmixer | width=8 depth=1 | x=normal(1,3,32,32) "
+    "| float32 | eval | |"
+)
+"""An entry that is captured and discarded before the first job, so that jobs share the lazy imports
+and the operator table."""
+
+
+def prepare() -> None:
+    """Import the package of the jobs' models, and capture an example."""
+    entry = parse_line(WARM_UP)
+    with tempfile.TemporaryDirectory() as directory:
+        _write(capture_entry(entry, build_layer(entry)), {}, Path(directory) / "row.parquet")
+    package = PACKAGES.get(os.environ.get(LIBRARY_VARIABLE, ""))
+    if package is not None:
+        preload(package)

@@ -98,3 +98,61 @@ def test_embedded_paddle_graphs_call_common_operators() -> None:
         "equal", "arange", "greater_than", "not_equal", "minimum", "gather", "tile", "meshgrid",
         "one_hot", "topk", "where",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "model_name"),
+    [
+        (
+            'function | function={"&": "paddle.nn.functional.log_loss"} epsilon=0.1 '
+            "| _0=uniform(4,1) _1=uniform(4,1)", "paddle._C_ops.log_loss", "log_loss",
+        ),
+        (
+            'listed | layer={"()": "function", "function": {"&": "paddle.concat"}} '
+            "| _0=normal(2,3) _1=normal(2,3)", "paddle._C_ops.concat", "function",
+        ),
+        (
+            'function | function={"&": "nn.functional.embedding"} is_narrow=True names=["weight"] '
+            "| _0=ids(4; 8) _1=normal(8,2)", "paddle._C_ops.embedding", "embedding",
+        ),
+        ("nn.Softsign | | _0=normal(2,3)", "paddle._C_ops.softsign", "Softsign"),
+    ],
+)  # fmt: skip
+def test_layers_and_functions_that_entries_name_by_path(
+    line: str, target: str, model_name: str
+) -> None:
+    from builder.paddle_worker import build_layer, capture_entry, model_name_of, source_of
+
+    entry = parse_line(f"paddle/a | other | paddle | {line} | float32 | eval | |")
+    (sample,) = capture_entry(entry, build_layer(entry))
+    assert target in [op.target for op in sample.ops]
+    assert model_name_of(entry) == model_name
+    assert source_of(entry)[0] in {"PaddlePaddle/Paddle", "graphnet-datasets/builder"}
+
+
+def test_a_layer_of_a_dictionary_and_a_detector() -> None:
+    from builder.architectures_paddle.functions import Detector, Function, Keyed
+
+    x = paddle.ones([1, 2])
+    keyed = Keyed(Function(lambda inputs: {"sum": inputs["a"] + inputs["b"]}), ["a", "b"], "sum")
+    assert keyed(x, x).tolist() == [[2.0, 2.0]]
+    backbone = Function(lambda inputs: [inputs["image"]])
+    neck = Function(lambda maps: [2 * maps[0]])
+    assert Detector(backbone)(x)[0].tolist() == [[1.0, 1.0]]
+    head = Function(lambda maps, image: maps[0] - image)
+    assert Detector(backbone, neck, head, "image")(x).tolist() == [[1.0, 1.0]]
+    with_inputs = Function(lambda maps, inputs: maps[0] - inputs["image"])
+    assert Detector(backbone, neck, with_inputs, "inputs")(x).tolist() == [[1.0, 1.0]]
+    assert Detector(backbone, neck, Function(len))(x) == 1
+
+
+def test_a_path_that_does_not_exist_is_refused() -> None:
+    from builder.paddle_worker import build_layer
+
+    entry = parse_line(
+        "paddle/a | other | paddle | nn.NoLayer | | x=normal(2,3) | float32 | eval | |"
+    )
+    with pytest.raises(
+        CatalogError, match=r"`paddle/a` names `nn.NoLayer`, which `paddle` does not"
+    ):
+        build_layer(entry)
