@@ -77,6 +77,7 @@ _OF_NUMBERS: Mapping[str, Callable[..., Any]] = {
     "lcm": math.lcm,
     "log": math.log,
     "log2": math.log2,
+    "prod": math.prod,
     "sqrt": math.sqrt,
 }
 """Functions of NumPy that models call with numbers, and their equivalents in Python."""
@@ -89,8 +90,8 @@ def numbers_of_python() -> Iterator[None]:
     Dynamo converts `numpy.sqrt(64)` to a tensor and an operator that no framework has.
 
     >>> with numbers_of_python():
-    ...     np.sqrt(64), np.sqrt(np.ones(2)).tolist()
-    (8.0, [1.0, 1.0])
+    ...     np.sqrt(64), np.prod((2, 3)), np.sqrt(np.ones(2)).tolist()
+    (8.0, 6, [1.0, 1.0])
     """
     with contextlib.ExitStack() as stack:
         for name, plain in _OF_NUMBERS.items():
@@ -100,11 +101,18 @@ def numbers_of_python() -> Iterator[None]:
 
 def _plain_first(plain: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
-        if not options and all(type(arg) in (int, float) for arg in args):
+        if not options and all(_is_of_numbers(arg) for arg in args):
             return plain(*args)
         return original(*args, **options)
 
     return call
+
+
+def _is_of_numbers(value: Any) -> bool:
+    """Return whether a value is a number, or a shape."""
+    return type(value) in (int, float) or (
+        isinstance(value, tuple) and all(type(item) is int for item in value)
+    )
 
 
 @contextlib.contextmanager

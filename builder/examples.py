@@ -92,8 +92,30 @@ def _full(_: np.random.Generator, spec: InputSpec) -> npt.NDArray:
     return np.full(spec.shape, int(spec.arguments[0]), np.int64)
 
 
+def _grid(_: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    """Rows of the same numbers, such as the sizes of each image."""
+    return np.broadcast_to(np.array(spec.arguments, np.int64), spec.shape).copy()
+
+
+def _patches(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    """The patches of all images in one axis: images, patches of an image, elements of a patch."""
+    return _normal(generator, spec).reshape(-1, *spec.shape[2:])
+
+
 def _range(_: np.random.Generator, spec: InputSpec) -> npt.NDArray:
     return np.broadcast_to(np.arange(spec.shape[-1]), spec.shape).copy()
+
+
+def _count(_: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    """Consecutive integers in row-major order, from 0 or from the argument."""
+    start = int(spec.arguments[0]) if spec.arguments else 0
+    return np.arange(start, start + math.prod(spec.shape)).reshape(spec.shape)
+
+
+def _positions(_: np.random.Generator, spec: InputSpec) -> npt.NDArray:
+    """Positions of tokens along several axes, which are the first dimension."""
+    positions = np.arange(spec.shape[-1])
+    return np.broadcast_to(positions, (int(spec.arguments[0]), *spec.shape)).copy()
 
 
 def _bools(generator: np.random.Generator, spec: InputSpec) -> npt.NDArray:
@@ -107,7 +129,11 @@ _KINDS: Mapping[str, Callable[[np.random.Generator, InputSpec], npt.NDArray]] = 
     "prompt": _prompt,
     "boxes": _boxes,
     "full": _full,
+    "grid": _grid,
+    "patches": _patches,
+    "positions": _positions,
     "range": _range,
+    "count": _count,
     "bools": _bools,
 }
 

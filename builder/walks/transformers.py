@@ -13,10 +13,11 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from ..catalog import parse_overrides
 from ..libraries.transformers import preload
 from ..shrinking import EXPERTS, configs
 from .overrides import Override, Overrides, read_overrides
-from .sizes import read_sizes
+from .sizes import read_checkpoints, read_sizes, replaced
 from .tensors import inputs_of, positions_of
 from .workloads import Workload, batched, lengthened, tokens_of, workload_of
 
@@ -26,7 +27,9 @@ _TASKS = (
 )
 """Tasks that do not follow from the inputs, by parts of the names of mappings."""
 
-_PICTURES = ("pixel_values", "pixel_values_videos", "bbox", "flattened_patches")
+_PICTURES = (
+    "pixel_values", "pixel_values_videos", "image_pixel_values", "bbox", "flattened_patches",
+)  # fmt: skip
 _SOUNDS = ("input_values", "input_features")
 
 _SCIENTIFIC = ("esm", "evolla")
@@ -35,11 +38,16 @@ _SCIENTIFIC = ("esm", "evolla")
 CONTEXTS = (128, 256, 512)
 """Tokens in the cache that a decode step starts from."""
 
+_TEXT = ("input_ids", "attention_mask")
+
 CACHES = ("past_key_values", "cache_params")
 """Names of the argument for the cache of earlier steps. Models without it have no decode step."""
 
 SIZES = read_sizes()
 """Published sizes besides that of the default config, by type of model."""
+
+CHECKPOINTS = read_checkpoints()
+"""Overrides of released checkpoints for types with an unpublished default config."""
 
 _IMAGE_TOKENS = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
 
@@ -73,11 +81,13 @@ def walk() -> Iterator[str]:
         )
     for model, line_overrides, inputs in entries:
         cache = next((name for name in CACHES if name in model.parameters), None)
-        if cache and _has_steps(model) and inputs.keys() <= {"input_ids", "attention_mask"}:
+        text = {name: inputs[name] for name in _TEXT if name in inputs}
+        is_prompt = inputs.get("input_ids", "").startswith("prompt(")
+        if cache and _has_steps(model) and (text == inputs or is_prompt):
             if hasattr(model.config, "is_decoder"):
                 line_overrides = f"{line_overrides} is_decoder=True"
             context = _context(model.name, positions_of(model.config))
-            step = _step(context, inputs) | {cache: f"cache(1,{context})"}
+            step = _step(context, text) | {cache: f"cache(1,{context})"}
             workload = workload_of(f"{model.name}-decode", is_language_model=True)
             if workload.mode == "train":  # decode steps are not used in training
                 workload = Workload()
@@ -136,8 +146,14 @@ def _context(name: str, positions: int | None = None) -> int:
 
 
 def _step(context: int, inputs: dict[str, str]) -> dict[str, str]:
-    """Return the inputs of one more token; a mask covers the cache and the token."""
+    """Return the inputs of one more token; a mask covers the cache and the token.
+
+    >>> _step(128, {"input_ids": "prompt(1,320; 10, 2000, 9, 256)"})
+    {'input_ids': 'ids(1,1; 10, 2000)'}
+    """
     lengths = {"input_ids": 1, "attention_mask": context + 1}
+    prompt = r"\Aprompt\((.*?;.*?,.*?),.*"  # images are in the cache
+    inputs = {name: re.sub(prompt, r"ids(\1)", text) for name, text in inputs.items()}
     return {
         name: re.sub(r"\A(\w+\(\d+),\d+", rf"\1,{lengths[name]}", text)
         for name, text in inputs.items()
@@ -159,7 +175,7 @@ def _classes(overrides: Overrides) -> Iterator[Walked]:
             continue
         try:
             model_class: Any = getattr(transformers, name)
-            config = model_class.config_class()
+            config = _config(model_class.config_class)
             signature = inspect.signature(model_class.forward)
         except Exception as error:  # a config without defaults, or a missing dependency
             print(f"transformers/{name} has no entry: {error!r:.200}", file=sys.stderr)
@@ -173,6 +189,10 @@ def _classes(overrides: Overrides) -> Iterator[Walked]:
             str(model_class.main_input_name),
             config,
         )
+
+
+def _config(config_class: Any) -> Any:
+    return config_class(**parse_overrides(CHECKPOINTS.get(config_class.model_type, "")))
 
 
 def _required(signature: inspect.Signature) -> Iterator[str]:
@@ -192,7 +212,8 @@ def _describe(walked: Walked, override: Override) -> tuple[str, dict[str, str]]:
     """Return the overrides and the inputs of a class's entry; no inputs if it has no entry."""
     if override.is_left_out:
         return "", {}
-    line_overrides = override.overrides
+    checkpoint = CHECKPOINTS.get(walked.model_type, "")
+    line_overrides = replaced(checkpoint, override.overrides)
     if override.inputs:
         pairs = (part.partition("=") for part in _split(override.inputs))
         positions = positions_of(walked.config)
@@ -240,7 +261,8 @@ def _task(walked: Walked, inputs: dict[str, str]) -> str:
         return "scientific" if walked.model_type.startswith(_SCIENTIFIC) else "nlp"
     for task, parts in _TASKS:
         if any(part in mapping for part in parts for mapping in walked.mappings):
-            return task
+            is_text_alone = inputs.keys() <= {*_TEXT, *CACHES}
+            return "nlp" if task == "multimodal" and is_text_alone else task
     if walked.main == "past_values":
         return "other"
     if walked.model_type.startswith(_SCIENTIFIC):
@@ -278,7 +300,9 @@ def _line(
         # Grouped matrix products support only bfloat16 on CPUs.
         workload = dataclasses.replace(workload, dtype="bfloat16")
     inputs = batched(inputs, workload.batch)
-    dynamic = " ".join(_dynamic(walked.name, inputs)) if workload.is_dynamic else ""
+    is_fixed = any(text.startswith("grid(") for text in inputs.values())  # sizes are constants
+    is_symbolic = workload.is_dynamic and not is_fixed
+    dynamic = " ".join(_dynamic(walked.name, inputs)) if is_symbolic else ""
     calls = " ".join(f"{name}={text}" for name, text in inputs.items())
     fields = (
         f"transformers/{walked.name}{step}{workload.suffix}", _task(walked, inputs), "transformers",

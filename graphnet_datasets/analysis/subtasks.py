@@ -2,12 +2,15 @@
 
 The tables below derive it from the model's name. It is None if the name is inconclusive, because a
 wrong subtask is worse than none. A class is matched by its head (`BertForMaskedLM`), a library
-function by its library and name, and this project's own models by a list.
+function by its library and name, and this project's own models by a list. Where a class has several
+uses, the inputs of the graph decide: a vision-language model that is called with tokens alone is a
+`causal-lm`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ..sample import Sample
 
@@ -24,8 +27,8 @@ SUBTASKS = (
     "speech-recognition", "speech-synthesis", "audio-classification", "speaker-verification",
     "audio-generation", "source-separation", "speech-quality",
     # multimodal
-    "image-text-to-text", "image-text-matching", "captioning", "zero-shot-detection",
-    "text-to-image",
+    "image-text-to-text", "audio-text-to-text", "image-text-matching", "captioning",
+    "zero-shot-detection", "text-to-image",
     # other
     "forecasting", "recommendation", "tabular", "reinforcement-learning", "node-classification",
     "point-clouds", "simulation", "molecules", "features",
@@ -82,6 +85,15 @@ _CONDITIONAL = {
     "audio": "speech-recognition",
 }
 """`ForConditionalGeneration`, by task."""
+
+_DECODERS = {"nlp": "causal-lm", "audio": "speech-synthesis"}
+"""`ForConditionalGeneration` of models that read one text, by task."""
+
+_TEXT_INPUT = re.compile(r"input_ids_?\Z")
+_DECODER_INPUT = re.compile(r"decoder_|encoder_outputs|encoder_hidden_states")
+_SOUND_INPUT = re.compile(r"input_features|input_values|audio")
+_IMAGE_INPUT = re.compile(r"pixel|image|patches")
+"""Patterns of names of inputs."""
 
 _TRANSLATORS = re.compile(r"(?:Marian|M2M100|NllbMoe|FSMT)")
 _CAPTIONERS = re.compile(r"(?:Blip|Git|VisionEncoderDecoder)")
@@ -198,17 +210,17 @@ _OWN = {
     "detection": "retinanet yolo text_detector box_decoder",
     "segmentation": "unet deeplab",
     "super-resolution": "super_resolution upscaler",
-    "text-recognition": "text_recognizer recognizer",
+    "text-recognition": "text_recognizer",
     "image-generation": "dcgan generator diffusion_unet diffusion_transformer style_net real_nvp",
     "autoencoding": "image_autoencoder vector_quantizer",
     "rendering": "radiance_field siren",
     "causal-lm": "decoder_language_model rotary_language_model recurrent_language_model "
-    "convolutional_memory language_stack expert_language_model",
+    "language_stack expert_language_model",
     "translation": "translator transformer_translator attention_translator",
     "token-classification": "tagger sequence_tagger",
     "sequence-classification": "text_convolutions",
     "sentence-similarity": "sentence_pair two_towers",
-    "speech-recognition": "speech_recognizer conformer",
+    "speech-recognition": "speech_recognizer recognizer conformer",
     "audio-generation": "wavenet",
     "speech-synthesis": "mel_synthesizer vocoder",
     "audio-classification": "sound_classifier",
@@ -226,7 +238,7 @@ _OWN = {
     "node-classification": "graph_attention graph_convolutions",
     "point-clouds": "point_net point_cloud",
     "simulation": "physics_net fourier_operator deeponet branch_and_trunk mesh_simulator "
-    "weather_mixer navier_stokes_step conv_lstm neural_ode",
+    "weather_mixer navier_stokes_step conv_lstm convolutional_memory neural_ode",
     "molecules": "atom_potential equivariant_net",
     "features": "relative_encoder encoder_model encoder decoder transformer",
 }
@@ -246,14 +258,19 @@ def subtask(sample: Sample) -> str | None:
     'masked-lm'
     """
     provenance = sample.provenance
-    return subtask_of(sample.task, provenance.source, provenance.model_name)
+    inputs = [value.source_name for value in sample.inputs if value.role == "input"]
+    return subtask_of(sample.task, provenance.source, provenance.model_name, inputs)
 
 
-def subtask_of(task: str, source: str, model_name: str) -> str | None:
+def subtask_of(task: str, source: str, model_name: str, inputs: Iterable[str] = ()) -> str | None:
     """Return the subtask of a model, or None if its name is inconclusive.
+
+    `inputs` are the names of the inputs that contain data, if known.
 
     >>> subtask_of("multimodal", "huggingface/transformers", "LlavaForConditionalGeneration")
     'image-text-to-text'
+    >>> subtask_of("nlp", "huggingface/transformers", "AriaForConditionalGeneration", ["input_ids"])
+    'causal-lm'
     >>> subtask_of("cv", "pytorch/vision", "fcn_resnet50")
     'segmentation'
     >>> subtask_of("cv", "someone/else", "net") is None
@@ -268,18 +285,24 @@ def subtask_of(task: str, source: str, model_name: str) -> str | None:
             if re.match(pattern, model_name):
                 return purpose
         return None
-    return _by_head(task, model_name)
+    return _by_head(task, model_name, tuple(inputs))
 
 
-def _by_head(task: str, model_name: str) -> str | None:
+def _by_head(task: str, model_name: str, inputs: tuple[str, ...]) -> str | None:
+    if task == "audio" and "ForSequenceClassification" in model_name:
+        return "audio-classification"
     for head, purpose in _HEADS:
         if head in model_name:
             return purpose
     if "ForConditionalGeneration" in model_name or "ForSeq2SeqLM" in model_name:
         if _TRANSLATORS.match(model_name):
             return "translation"
+        if _is_decoder_alone(inputs) and task in _DECODERS:
+            return _DECODERS[task]
         if _CAPTIONERS.match(model_name):
             return "captioning"
+        if task == "multimodal" and _has(inputs, _SOUND_INPUT) and not _has(inputs, _IMAGE_INPUT):
+            return "audio-text-to-text"
         return _CONDITIONAL.get(task)
     if "ForClassification" in model_name:
         return "audio-classification" if task == "audio" else "classification"
@@ -287,3 +310,19 @@ def _by_head(task: str, model_name: str) -> str | None:
         r"(?:Model|Backbone|Encoder|Decoder)\Z", model_name
     )
     return "features" if is_bare else None
+
+
+def _is_decoder_alone(inputs: tuple[str, ...]) -> bool:
+    """Return whether a graph reads one text, so that it has no encoder of another.
+
+    >>> _is_decoder_alone(("L_input_ids_",))
+    True
+    >>> _is_decoder_alone(("L_input_ids_", "L_decoder_input_ids_"))
+    False
+    """
+    is_other = any(_has(inputs, names) for names in (_DECODER_INPUT, _SOUND_INPUT, _IMAGE_INPUT))
+    return _has(inputs, _TEXT_INPUT) and not is_other
+
+
+def _has(inputs: tuple[str, ...], names: re.Pattern[str]) -> bool:
+    return any(names.search(name) for name in inputs)

@@ -48,7 +48,7 @@ def test_an_unknown_kind_is_refused() -> None:
         examples("a=gaussian(4)")
     assert str(caught.value) == (
         "`a` has an input of the kind `gaussian` (accepted: normal, uniform, ids, prompt, boxes, "
-        "full, range, bools, number, shapes)."
+        "full, grid, patches, positions, range, count, bools, number, shapes)."
     )
 
 
@@ -56,3 +56,11 @@ def test_numbers_and_shapes_are_given_as_they_are_and_not_as_tensors() -> None:
     assert examples("count=number(; 7) sizes=shapes(1,16,24)") == {
         "count": 7, "sizes": [(1, 16, 24)],
     }  # fmt: skip
+
+
+def test_inputs_of_image_grids() -> None:
+    made = examples("sizes=grid(2,3; 1,4,6) x=patches(2,24,5) at=positions(2,7; 3) n=grid(2; 9)")
+    assert made["sizes"].tolist() == [[1, 4, 6]] * 2
+    assert made["x"].shape == (48, 5) and made["x"].dtype == torch.float32
+    assert made["at"].shape == (3, 2, 7) and made["at"][2, 1].tolist() == list(range(7))
+    assert made["n"].tolist() == [9, 9]

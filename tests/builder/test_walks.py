@@ -15,7 +15,7 @@ from builder.catalog import CatalogError, parse_line, read_catalog
 from builder.sources import BUILDER, FILES
 from builder.walks import overrides
 from builder.walks.tensors import inputs_of
-from builder.walks.transformers import Walked, _line
+from builder.walks.transformers import Walked, _line, _task
 from builder.walks.workloads import Workload
 
 
@@ -130,3 +130,27 @@ def test_a_classifier_of_several_texts_has_a_padding_token(
     walked = Walked(name, (), "", frozenset(), frozenset(), "input_ids", config)
     line = _line(walked, "", {"input_ids": "ids(1,8; 0, 9)"}, workload)
     assert parse_line(line).overrides == expected
+
+
+@pytest.mark.parametrize(
+    ("inputs", "task"),
+    [
+        ({"input_ids": "ids(1,8; 9)", "pixel_values": "normal(1,3,8,8)"}, "multimodal"),
+        ({"input_ids": "ids(1,8; 9)", "attention_mask": "full(1,8; 1)"}, "nlp"),
+        ({"input_ids": "ids(1,1; 9)", "past_key_values": "cache(1,128)"}, "nlp"),
+        ({"input_ids": "ids(1,8; 9)", "bbox": "boxes(1,8,4; 9)"}, "multimodal"),
+    ],
+)
+def test_the_task_follows_from_the_inputs(inputs: dict[str, str], task: str) -> None:
+    mappings = ("MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",)
+    walked = Walked("A", mappings, "a", frozenset(), frozenset(), "input_ids", None)
+    assert _task(walked, inputs) == task
+
+
+def test_a_grid_of_patches_has_constant_sizes() -> None:
+    inputs = {"x": "patches(1,24,5)", "grid": "grid(1,3; 1, 4, 6)"}
+    config = transformers.BertConfig()
+    walked = Walked("A", (), "a", frozenset(), frozenset(), "input_ids", config)
+    entry = parse_line(_line(walked, "", inputs, Workload(4, is_dynamic=True)))
+    assert (entry.name, entry.dynamic) == ("transformers/A-dynamic", ())
+    assert [spec.shape for spec in entry.inputs] == [(4, 24, 5), (4, 3)]
