@@ -10,8 +10,9 @@ import base64
 import binascii
 import contextlib
 import dataclasses
+import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..decoding import load_json
@@ -20,12 +21,14 @@ from ..sample import (
     Constraint,
     CustomOperator,
     Input,
+    Op,
     Provenance,
     Sample,
     Statistics,
     Symbol,
     Value,
 )
+from ..sample.arguments import Graph
 
 FILE_NAME = "graphnet_datasets.json"
 VERSION = 1
@@ -74,14 +77,42 @@ def print_extras(base: Sample, sample: Sample) -> str:
             None if op.results is None else [_print_value(value) for value in op.results]
             for op in sample.ops
         ]
-    if any(op.module != base_op.module for op, base_op in zip(sample.ops, base.ops, strict=True)):
-        extras["modules"] = [op.module for op in sample.ops]
+    modules = list(_modules(sample.ops))
+    if modules != list(_modules(base.ops)):
+        extras["modules"] = modules
     return json.dumps(extras, indent=1) + "\n"
 
 
 def _graph(sample: Sample) -> str:
     """Return operators and outputs as a string: NaN equals NaN, and -0.0 differs from 0.0."""
-    return repr([(op.target, op.args, op.kwargs) for op in sample.ops] + [sample.outputs])
+    ops = _with_modules(sample.ops, itertools.repeat(""))
+    return repr([(op.target, op.args, op.kwargs) for op in ops] + [sample.outputs])
+
+
+def _modules(ops: Iterable[Op]) -> Iterator[str]:
+    """Yield the module of each operator, followed by those of the operators of its bodies."""
+    for op in ops:
+        yield op.module
+        for arg in op.args:
+            if isinstance(arg, Graph):
+                yield from _modules(arg.ops)
+
+
+def _with_modules(ops: Iterable[Op], modules: Iterator[str]) -> tuple[Op, ...]:
+    """Return operators with other modules, in the order of `_modules`."""
+    return tuple(
+        dataclasses.replace(
+            op,
+            module=next(modules),
+            args=tuple(
+                dataclasses.replace(arg, ops=_with_modules(arg.ops, modules))
+                if isinstance(arg, Graph)
+                else arg
+                for arg in op.args
+            ),
+        )
+        for op in ops
+    )
 
 
 def apply_extras(base: Sample, text: str, file: str) -> Sample:
@@ -154,10 +185,10 @@ def _apply(base: Sample, extras: Mapping[str, Any]) -> Sample:
             for op, results in zip(ops, extras["results"], strict=True)
         )
     if "modules" in extras:
-        ops = tuple(
-            dataclasses.replace(op, module=_text(module))
-            for op, module in zip(ops, extras["modules"], strict=True)
-        )
+        modules = [_text(module) for module in _list(extras["modules"])]
+        if len(modules) != sum(1 for _ in _modules(ops)):
+            raise ValueError("The operators and their modules differ in number.")
+        ops = _with_modules(ops, iter(modules))
     return dataclasses.replace(base, ops=ops, **changes)
 
 

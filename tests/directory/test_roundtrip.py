@@ -22,7 +22,7 @@ from graphnet_datasets.sample import (
     Symbol,
     Value,
 )
-from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.sample.arguments import Graph, Ref
 from tests.exact import exact
 from tests.strategies import samples
 
@@ -73,6 +73,17 @@ def test_any_sample_reads_back_exactly(sample: Sample) -> None:
             assert sample.framework == "paddle"
             return
         assert [exact(each) for each in read_directory(written)] == [exact(sample)]
+
+
+def test_modules_in_bodies_read_back(tmp_path: Path) -> None:
+    ops = (Op("torch.sin", (Ref(0),), module="field.0"), Op("torch.cos", (Ref(1),), module="field"))
+    body = Graph(1, ops, (Ref(2),))
+    branch = Op("torch.ops.higher_order.cond", (True, body, body, (Ref(0),)), module="field")
+    first = Op("operator.getitem", (Ref(1), 0))
+    vector = Input("input", Value("float32", (4,)))
+    sample = Sample("test/body", "torch", "other", (vector,), (branch, first), (Ref(2),))
+    write_directory(sample, tmp_path / "body")
+    assert read_directory(tmp_path / "body") == [sample]
 
 
 def test_the_files_are_those_of_the_layout(tmp_path: Path) -> None:
