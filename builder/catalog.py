@@ -24,16 +24,22 @@ from typing import Any, cast, get_args
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.sample.vocabulary import Task
 
+from .paddle_packages import PACKAGES
+
 FIELDS = (
     "name", "task", "library", "builder", "overrides", "inputs", "dtype", "mode", "dynamic", "tags",
 )  # fmt: skip
 LIBRARIES = (
     "torch", "transformers", "timm", "torchvision", "diffusers", "torchaudio", "torch_geometric",
     "ultralytics", "segmentation_models_pytorch", "pytorchcv", "vit_pytorch", "monai", "spandrel",
-    "kornia", "neuralop", "asteroid", "speechbrain", "torch_rechub", "paddle", "paddleclas",
+    "kornia", "neuralop", "asteroid", "speechbrain", "torch_rechub", "torchao", "paddle",
+    "paddleclas", *PACKAGES,
 )  # fmt: skip
 DTYPES = ("float32", "bfloat16", "float16")
 MODES = ("eval", "train")
+
+LIBRARY_VARIABLE = "GRAPHNET_BUILDER_LIBRARY"
+"""The environment variable that names the library that a worker imports before it forks."""
 
 _INPUT = re.compile(
     r"(?P<name>[A-Za-z_]\w*)=(?P<kind>[a-z]+)\((?P<shape>[\d, ]*)(?:;(?P<args>[^()]*))?\)\Z"
@@ -129,6 +135,15 @@ def _parse(line: str, where: str) -> Entry:
         tags=tuple(by_field["tags"].split()),
         line=" | ".join(fields),
     )
+
+
+def parse_overrides(text: str) -> dict[str, Any]:
+    """Return the overrides of a catalog line by key.
+
+    >>> parse_overrides('sizes=[4, 2] act="relu"')
+    {'sizes': [4, 2], 'act': 'relu'}
+    """
+    return dict(_overrides(text, "the catalog"))
 
 
 def _split(text: str) -> Iterator[str]:

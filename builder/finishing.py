@@ -200,7 +200,10 @@ def _ship(options: argparse.Namespace) -> int:
     if not options.anew:
         take_over(entries, options.out, options.build, keys)
     captures = ended(entries, options.build, keys)
-    graphs = ship(captures, options.out, is_regrouped=options.regroup)
+    waiting = {entry.name for entry in entries} - {capture.entry.name for capture in captures}
+    if options.anew:
+        waiting = set()
+    graphs = ship(captures, options.out, waiting, is_regrouped=options.regroup)
     print(f"{len(graphs)} captured graphs in {options.out}")
     if options.docs is not None:
         shipped = [capture for capture in captures if not is_left_out(capture.entry.library)]

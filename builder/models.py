@@ -10,6 +10,7 @@ from graphnet_datasets import without_weights
 
 from .catalog import CatalogError, Entry
 from .libraries import Library, library_of
+from .training import build_with_loss
 
 MAX_WEIGHT_BYTES = 2**30
 """Size limit of the parameters of a model that is captured with weights."""
@@ -40,7 +41,8 @@ def build_model(
             # Its constructor calls a part of the model to determine an output shape.
             model = _build(entry, library, with_weights=True)
     model.train(entry.mode == "train")
-    return _cast(model, getattr(torch, entry.dtype))
+    # A cast would also convert the scales of quantised weights.
+    return model if library.is_quantised else _cast(model, getattr(torch, entry.dtype))
 
 
 def _cast(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
@@ -85,7 +87,7 @@ def _build(
     try:
         light = without_weights(is_measured=is_measured)
         with contextlib.nullcontext() if with_weights else light:
-            return library.build(entry)
+            return build_with_loss(entry, library.build)
     except TypeError as error:
         raise CatalogError(f"`{entry.name}` cannot be built: {error}") from error
 
@@ -94,4 +96,4 @@ def source_of(entry: Entry) -> tuple[str, str, str]:
     """Return the origin of the model's code, its version and its licence."""
     library = library_of(entry)
     version = f"{entry.library} {library.version}" if library.distribution else ""
-    return library.source, version, library.license
+    return library.source, version, library.license_of(entry.builder)

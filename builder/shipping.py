@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from graphnet_datasets.errors import GraphNetError
@@ -22,19 +22,28 @@ MAX_BYTES = 60 * 2**20
 """Size limit of the embedded dataset in the wheel."""
 
 
-def ship(captures: Iterable[Capture], out: Path, *, is_regrouped: bool = False) -> list[Graph]:
+def ship(
+    captures: Iterable[Capture],
+    out: Path,
+    waiting: Collection[str] = (),
+    *,
+    is_regrouped: bool = False,
+) -> list[Graph]:
     """Write the dataset of the package and its card; return the graphs captured for it.
 
-    Models of libraries with a stricter licence than this package's are left out. Graphs of the
-    embedded catalogs in `out` are kept, unless they were captured again. Checks and calibration of
-    an existing graph with the same signature are kept; parts that their graphs no longer contain
-    are removed from the tables of subgraphs. With `is_regrouped`, all splits are chosen anew.
+    Models of libraries with a stricter licence than this package's are left out. Graphs in `out` of
+    the embedded catalogs, and of the models `waiting` for a capture, are kept unless they were
+    captured again. Checks and calibration of an existing graph with the same signature are kept;
+    parts that their graphs no longer contain are removed from the tables of subgraphs. With
+    `is_regrouped`, all splits are chosen anew.
 
     Raises:
         GraphNetError: the dataset is larger than `MAX_BYTES`, or a piece of a model is missing.
     """
     chosen = [capture for capture in captures if not is_left_out(capture.entry.library)]
-    graphs = write_full(chosen, out, _embedded(out), kept_columns(out), is_regrouped=is_regrouped)
+    graphs = write_full(
+        chosen, out, _standing(out, waiting), kept_columns(out), is_regrouped=is_regrouped
+    )
     if is_regrouped:
         resplit(out)
     drop_parts(out, stale_parents(out))
@@ -57,7 +66,8 @@ def is_left_out(library: str) -> bool:
     return LIBRARIES[library].license in LEFT_OUT_LICENSES
 
 
-def _embedded(out: Path) -> list[Pending]:
-    """Return the rows at `out` that are entries of the catalogs of the embedded dataset."""
+def _standing(out: Path, waiting: Collection[str]) -> list[Pending]:
+    """Return the rows at `out` of the embedded catalogs and of models `waiting` for a capture."""
     entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
-    return [row for row in standing(out, entries) if (row.model or row.id) in entries]
+    names = {*entries, *waiting}
+    return [row for row in standing(out, entries) if (row.model or row.id) in names]

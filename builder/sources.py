@@ -8,6 +8,7 @@ from pathlib import Path
 from graphnet_datasets.errors import GraphNetError
 
 from .catalog import Entry, parse_line, read_catalog
+from .paddle_packages import PACKAGES
 from .walks import (
     geometric,
     paddleclas,
@@ -48,7 +49,12 @@ FILES: dict[str, tuple[str, ...]] = {
     "neuralop": ("catalogs/neuralop.txt",),
     "asteroid": ("catalogs/asteroid.txt",),
     "speechbrain": ("catalogs/speechbrain.txt",),
-    "paddle": ("paddle.txt", "catalogs/paddle.txt"),
+    "serving": ("catalogs/serving.txt",),
+    "torchao": ("catalogs/torchao.txt",),
+    "training": ("catalogs/training.txt",),
+    "control_flow": ("catalogs/control_flow.txt",),
+    "paddle": ("paddle.txt", "catalogs/paddle.txt", "catalogs/paddle_layers.txt"),
+    **{name: (f"catalogs/{name}.txt",) for name in PACKAGES},
 }
 
 SOURCES = tuple(dict.fromkeys([*FILES, *WALKS]))

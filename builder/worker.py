@@ -36,10 +36,12 @@ from .capturing import LIBRARY_VARIABLE
 from .catalog import Entry, parse_line
 from .examples import make_examples
 from .gradients import check_gradients
+from .known_elements import elements_known
 from .libraries import LIBRARIES
 from .mixed_dtypes import mixed_dtypes
 from .models import MAX_WEIGHT_BYTES, build_model, source_of, weigh
 from .provenance import check_hashes, model_source_hash
+from .training import gradients_of
 
 
 def capture_entry(entry: Entry) -> list[Sample]:
@@ -48,7 +50,7 @@ def capture_entry(entry: Entry) -> list[Sample]:
     Raises:
         CaptureError: the model cannot be captured, or breaks into more than `MAX_PIECES`.
     """
-    return _capture(entry, build_model(entry))
+    return gradients_of(entry, _capture(entry, build_model(entry)))
 
 
 def _capture(
@@ -57,8 +59,10 @@ def _capture(
     """Capture one call; unless `is_bound`, dynamic dimensions that the model fixes are constants.
 
     `way` selects `extract`, `extract_export`, or `extract` with gradients enabled followed by
-    `backward`, whose gradients are compared with those of the model.
+    `backward`, whose gradients are compared with those of the model. Quantised models are exported.
     """
+    if LIBRARIES[entry.library].is_quantised:
+        way = "export"
     source, version, license = source_of(entry)
     provenance = Provenance(
         source=source,
@@ -89,6 +93,8 @@ def _capture(
         if entry.library == "transformers":
             stack.enter_context(taken_for_finite())
             stack.enter_context(numbers_of_python())
+        if any(spec.kind in KNOWN for spec in entry.inputs):
+            stack.enter_context(elements_known(examples.values()))
         if way == "export":
             if shapes:
                 options["dynamic_shapes"] = shapes.dynamic_shapes(model, tuple(args), examples)
@@ -149,6 +155,7 @@ def _run(payload: dict[str, Any], reporter: Reporter) -> None:
     model = build_model(entry)
     reporter.enter("capture")
     samples, model = _with_retries(entry, model)
+    samples = gradients_of(entry, samples)
     reporter.enter("write")
     columns = {"model_source_hash": model_source_hash(model)}
     rows = [sample_to_row(sample, {**derived_columns(sample), **columns}) for sample in samples]
@@ -255,6 +262,9 @@ DATA_DEPENDENT = (
 
 SPECIALISED = ("ConstraintViolationError", "Constraints violated", "is marked as dynamic, but")
 """The same about dimensions that are marked as symbols but constant in the model."""
+
+KNOWN = ("prompt", "grid")
+"""Kinds of inputs of models that compute sizes from elements."""
 
 MAX_PIECES = 64
 """Maximum number of graphs of a model. More graphs indicate a loop in Python."""

@@ -8,6 +8,7 @@ from torch import nn
 
 from . import (
     audio,
+    control_flow,
     dense_prediction,
     forecasting,
     generative,
@@ -34,4 +35,5 @@ ARCHITECTURES: Mapping[str, Callable[..., nn.Module]] = {
     **recommenders.ARCHITECTURES,
     **forecasting.ARCHITECTURES,
     **tabular.ARCHITECTURES,
+    **control_flow.ARCHITECTURES,
 }

@@ -7,7 +7,7 @@ extra that installs it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
@@ -15,15 +15,18 @@ import torch
 from graphnet_datasets.errors import MissingExtraError
 
 from ..catalog import CatalogError, Entry
+from ..paddle_packages import PACKAGES
 from . import (
     diffusers,
     geometric,
+    licenses,
     modules,
     paddle,
     plain,
     rechub,
     segmentation,
     timm,
+    torchao,
     torchaudio,
     torchvision,
     transformers,
@@ -47,9 +50,13 @@ class Library:
     """Whether models must be built with weights, because their constructors call them."""
     is_embedded_whole: bool = False
     """Whether the embedded dataset has all graphs of its catalog."""
+    is_quantised: bool = False
+    """Whether models are built in the dtype of their entry, and captured by `torch.export`."""
     framework: str = "torch"
     worker: str = "builder.worker"
     """The worker module that captures its models."""
+    licenses: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """The licences of modules that do not have the library's licence."""
 
     @property
     def version(self) -> str:
@@ -66,11 +73,23 @@ class Library:
             purpose = f"Capturing models of {self.distribution}"
             raise MissingExtraError(self.distribution, self.extra, purpose) from error
 
+    def license_of(self, builder: str) -> str:
+        """Return the licence of the code of a model."""
+        return self.licenses.get(builder.partition(".")[0], self.license)
 
-def _of_modules(name: str, distribution: str, source: str, license: str) -> Library:
+
+def _of_modules(
+    name: str,
+    distribution: str,
+    source: str,
+    license: str,
+    licenses: Mapping[str, str] | None = None,
+) -> Library:
     """Return a library whose models are named by module and class."""
     build, preload = modules.build, modules.preload_of(name)
-    return Library(distribution, source, license, "catalogs", build, preload)
+    return Library(
+        distribution, source, license, "catalogs", build, preload, licenses=licenses or {}
+    )
 
 
 LIBRARIES = {
@@ -113,7 +132,9 @@ LIBRARIES = {
     "pytorchcv": _of_modules("pytorchcv", "pytorchcv", "osmr/pytorchcv", "MIT"),
     "vit_pytorch": _of_modules("vit_pytorch", "vit-pytorch", "lucidrains/vit-pytorch", "MIT"),
     "monai": _of_modules("monai", "monai", "Project-MONAI/MONAI", "Apache-2.0"),
-    "spandrel": _of_modules("spandrel", "spandrel", "chaiNNer-org/spandrel", "MIT"),
+    "spandrel": _of_modules(
+        "spandrel", "spandrel", "chaiNNer-org/spandrel", "MIT", licenses.SPANDREL
+    ),
     "kornia": _of_modules("kornia", "kornia", "kornia/kornia", "Apache-2.0"),
     "neuralop": _of_modules("neuralop", "neuraloperator", "neuraloperator/neuraloperator", "MIT"),
     "asteroid": _of_modules("asteroid", "asteroid", "asteroid-team/asteroid", "MIT"),
@@ -124,6 +145,10 @@ LIBRARIES = {
         "torch-rechub", "datawhalechina/torch-rechub", "MIT", "catalogs",
         rechub.build, rechub.preload,
     ),
+    "torchao": Library(
+        "torchao", "pytorch/ao", "BSD-3-Clause", "catalogs",
+        torchao.build, torchao.preload, has_weights=True, is_quantised=True,
+    ),
     "paddle": Library(
         "paddlepaddle", "PaddlePaddle/Paddle", "Apache-2.0", "paddle",
         paddle.build, paddle.preload, is_embedded_whole=True, framework="paddle",
@@ -133,6 +158,13 @@ LIBRARIES = {
         "paddleclas", "PaddlePaddle/PaddleClas", "Apache-2.0", "catalogs",
         paddle.build, paddle.preload, framework="paddle", worker="builder.paddle_worker",
     ),
+    **{
+        name: Library(
+            package.distribution, package.source, "Apache-2.0", "catalogs",
+            paddle.build, paddle.preload, framework="paddle", worker="builder.paddle_worker",
+        )
+        for name, package in PACKAGES.items()
+    },
 }  # fmt: skip
 
 

@@ -28,6 +28,8 @@ Optional = Literal[
     "torch_geometric.nn",
     "torch_rechub.basic",
     "torch_rechub.models",
+    "torchao.quantization",
+    "torchao.utils",
     "torchaudio.models",
     "torchvision",
     "ultralytics",

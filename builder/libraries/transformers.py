@@ -1,7 +1,8 @@
 """Models of transformers: a model class and overrides of its config.
 
-The override `stack_depth` is not an attribute of a config: it limits every stack of layers to this
-depth (`builder.shrinking`).
+Three overrides are not attributes of a config: `stack_depth` limits every stack of layers to this
+depth (`builder.shrinking`), and `static_cache=(batch,tokens)` or `paged_cache=(blocks,tokens)` adds
+a cache to the model (`builder.serving`).
 """
 
 from __future__ import annotations
@@ -38,11 +39,21 @@ def build(entry: Entry) -> torch.nn.Module:
         raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
     overrides = dict(entry.overrides)
     depth = overrides.pop("stack_depth", None)
+    caches = {name: overrides.pop(name) for name in _CACHES if name in overrides}
     config_class: Any = model_class.config_class
     config = config_class(**_nested(overrides))
     if depth is not None:
         shrink_config(config, depth)
-    return model_class(config)
+    model = model_class(config)
+    for name, sizes in caches.items():
+        from ..serving import Step
+
+        dtype = getattr(torch, entry.dtype)
+        return Step(model, sizes, is_paged=name == "paged_cache", dtype=dtype)
+    return model
+
+
+_CACHES = ("static_cache", "paged_cache")
 
 
 def _nested(overrides: dict[str, Any]) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from builder.capturing import BUILDER
 from builder.catalog import LIBRARIES as NAMES
-from builder.catalog import CatalogError, Entry, parse_line
+from builder.catalog import CatalogError, Entry, parse_line, read_catalog
 from builder.libraries import LIBRARIES, modules
 from builder.libraries.imports import submodule
+from builder.libraries.licenses import SPANDREL
 from builder.libraries.rechub import Fields
 from builder.provenance import model_source_hash
 from builder.walks import pytorchcv, rechub
@@ -134,3 +136,10 @@ def test_one_network_of_each_kind_stands_for_the_datasets_that_it_was_trained_on
     names = [f"net{depth}_{data}" for depth in (20, 56, 110) for data in ("cifar10", "svhn")]
     assert pytorchcv._chosen(names) == ["net110_cifar10", "net56_cifar10"]
     assert pytorchcv._chosen(["net_coco"]) == ["net_coco"]
+
+
+def test_architectures_of_spandrel_have_their_own_licences() -> None:
+    entries = read_catalog(BUILDER / "catalogs" / "spandrel.txt")
+    assert {entry.builder.partition(".")[0] for entry in entries} <= SPANDREL.keys()
+    assert LIBRARIES["spandrel"].license_of("LaMa.LaMa") == "Apache-2.0"
+    assert LIBRARIES["torchvision"].license_of("resnet18") == "BSD-3-Clause"

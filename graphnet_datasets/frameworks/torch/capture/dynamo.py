@@ -47,6 +47,7 @@ _DYNAMO_SETTINGS: Mapping[str, Any] = {
     "capture_dynamic_output_shape_ops": True,  # likewise `nonzero` and masked indexing
     "allow_rnn": True,  # `torch.nn.LSTM` and similar layers are single operators
     "specialize_float": True,  # eps and momentum stay constants even if sizes are symbols
+    "enable_dynamo_decompositions": False,  # `x.addcmul_(y, z, value=2)` stays one operator
     "recompile_limit": 10_000,  # a class captured often must not fall back to eager
     "suppress_errors": False,
     "run_gc_after_compile": False,  # only needed to free a real compiler's objects
