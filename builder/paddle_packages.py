@@ -86,7 +86,8 @@ PACKAGES = {
          "webrtcvad", "kaldiio", "sentencepiece", "g2p_en", "pypinyin", "paddlespeech_ctcdecoders",
          "textgrid", "timer", "visualdl", "zhon", "loguru", "soundfile", "editdistance", "jieba",
          "sacrebleu", "praatio", "resampy", "nara_wpe", "paddlenlp", "paddleslim", "colorlog",
-         "prettytable", "ffmpeg", "pyworld", "hyperpyyaml", "inflect", "opencc", "tiktoken"),
+         "prettytable", "pathos", "flatten_dict", "ffmpeg", "pyworld", "hyperpyyaml", "inflect",
+         "opencc", "tiktoken"),
     ),
     "paddlets": Package(
         "paddlets", "PaddlePaddle/PaddleTS", "paddlets", (),
