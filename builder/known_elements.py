@@ -17,6 +17,7 @@ import torch
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensorConverter, FakeTensorMode
 from torch.utils import _pytree
+from torch.utils._mode_utils import no_dispatch
 
 MAX_ELEMENTS = 2**24
 """Maximum number of elements of a tensor that is known."""
@@ -49,20 +50,21 @@ def elements_known(inputs: Iterable[Any]) -> Iterator[None]:
     ) -> Any:
         leaves = _pytree.tree_leaves((args, kwargs))
         if _is_factory(func, leaves):
-            with fake_tensor.no_dispatch():
+            with no_dispatch():
                 real = func(*args, **(kwargs or {}))
             if isinstance(real, torch.Tensor) and self.may_turn_const(real):
                 return convert(self.fake_tensor_converter, self, real, make_constant=True)
         return dispatch(self, func, types, args, kwargs or {})
 
     fake_tensor.CONSTANT_NUMEL_LIMIT = MAX_ELEMENTS
-    FakeTensorConverter.from_real_tensor = from_real_tensor
+    converter: Any = FakeTensorConverter
+    converter.from_real_tensor = from_real_tensor
     FakeTensorMode.dispatch = dispatched
     try:
         yield
     finally:
         fake_tensor.CONSTANT_NUMEL_LIMIT = limit
-        FakeTensorConverter.from_real_tensor = convert
+        converter.from_real_tensor = convert
         FakeTensorMode.dispatch = dispatch
 
 

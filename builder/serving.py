@@ -87,7 +87,7 @@ class Step(torch.nn.Module):
         cache, or a matrix with a paged cache. A block table lists the blocks of each sequence.
         """
         places = positions
-        stored = self.keys_0
+        stored, _ = self.cached(0)
         length = stored.shape[2]
         if block_tables is not None:
             size = stored.shape[1]

@@ -12,7 +12,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -85,7 +85,7 @@ def gradients_of(entry: Entry, samples: Sequence[Sample]) -> list[Sample]:
             "of the loss. Choose another model."
         )
     if optimizer is None:
-        return [_entry_graph(backward(samples[0], kind), entry.name)]
+        return [_entry_graph(backward(samples[0], cast(Any, kind)), entry.name)]
     return [with_optimizer(backward(samples[0]), entry.name, optimizer)]
 
 
@@ -139,7 +139,7 @@ class _Updating(torch.nn.Module):
         parameters = [inputs[i] for i in self.gradients]
         if self.optimizer == "sgd":
             sgd(
-                parameters, gradients, states, foreach=False,
+                parameters, gradients, [*states], foreach=False,
                 weight_decay=1e-4, momentum=0.9, lr=0.1, dampening=0.0, nesterov=False,
                 maximize=False,
             )  # fmt: skip
@@ -162,7 +162,7 @@ def with_optimizer(joint: Sample, name: str, optimizer: str) -> Sample:
     tensors = [
         tensor
         for item, tensor in zip(joint.inputs, make_inputs(joint, 0).values(), strict=True)
-        if not item.source_name.startswith(_TANGENT)
+        if isinstance(tensor, Tensor) and not item.source_name.startswith(_TANGENT)
     ]
     with torch.no_grad():
         states = step.first_states(tensors)

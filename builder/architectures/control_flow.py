@@ -225,7 +225,8 @@ class DenoisingSampler(nn.Module):
             x = following.sqrt() * clean + (1 - following).sqrt() * predicted
             return x, clean.mean((1, 2, 3))
 
-        return scan(step, noise, torch.stack([self.kept[:-1], self.kept[1:]], 1))[0]
+        levels = self.get_buffer("kept")
+        return scan(step, noise, torch.stack([levels[:-1], levels[1:]], 1))[0]
 
 
 class Equilibrium(nn.Module):

@@ -20,14 +20,17 @@ from .imports import optional
 GROUP = 32
 """Elements of a 4-bit weight with a common scale."""
 
+INT4: torch.dtype = vars(torch)["int4"]
+"""A dtype that torch's annotations lack."""
+
 SCHEMES: Mapping[str, Callable[[Any], Any]] = {
     "int8-weight-only": lambda q: q.Int8WeightOnlyConfig(),
     "int8-dynamic": lambda q: q.Int8DynamicActivationInt8WeightConfig(),
     "int4-weight-only": lambda q: q.IntxWeightOnlyConfig(
-        weight_dtype=torch.int4, granularity=q.PerGroup(GROUP)
+        weight_dtype=INT4, granularity=q.PerGroup(GROUP)
     ),
     "int8-dynamic-int4": lambda q: q.Int8DynamicActivationIntxWeightConfig(
-        weight_dtype=torch.int4, weight_granularity=q.PerGroup(GROUP)
+        weight_dtype=INT4, weight_granularity=q.PerGroup(GROUP)
     ),
     "float8-weight-only": lambda q: q.Float8WeightOnlyConfig(),
 }
