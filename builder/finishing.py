@@ -200,9 +200,8 @@ def _ship(options: argparse.Namespace) -> int:
     if not options.anew:
         take_over(entries, options.out, options.build, keys)
     captures = ended(entries, options.build, keys)
-    waiting = {entry.name for entry in entries} - {capture.entry.name for capture in captures}
-    if options.anew:
-        waiting = set()
+    tried = {capture.entry.name for capture in captures}
+    waiting = set() if options.anew else {entry.name for entry in entries} - tried
     graphs = ship(captures, options.out, waiting, is_regrouped=options.regroup)
     print(f"{len(graphs)} captured graphs in {options.out}")
     if options.docs is not None:

@@ -17,12 +17,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
-
-from graphnet_datasets.storage.table import read_table
-
-COLUMNS = ("id", "task", "subtask", "parent_id", "inputs", "ops")
 
 _NAMES = (
     (re.compile(r"bbox|boxes"), "layout"),
@@ -146,7 +141,10 @@ def is_supported(needed: Sequence[str], read: Sequence[frozenset[str]]) -> bool:
 
 
 def mislabelled(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mislabelled]:
-    """Yield the rows of whole graphs whose task or subtask needs data that they do not read."""
+    """Yield the rows of whole graphs whose task or subtask needs data that they do not read.
+
+    The columns `id`, `task`, `subtask`, `parent_id`, `inputs` and `ops` are needed.
+    """
     for row in rows:
         if row["parent_id"]:
             continue  # the inputs of a piece are values of its model
@@ -157,11 +155,3 @@ def mislabelled(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mislabelled]:
             needed = _NEEDED.get(label or "", ())
             if not is_supported(needed, read):
                 yield Mislabelled(row["id"], str(label), needed, tuple(read))
-
-
-def read_rows(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of tables, with the columns that `mislabelled` needs."""
-    for path in paths:
-        table = read_table(path, columns=list(COLUMNS))
-        for index in range(table.num_rows):
-            yield from table.slice(index, 1).to_pylist()

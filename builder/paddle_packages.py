@@ -3,7 +3,7 @@
 The packages are installed with `pip install --no-deps`, because they require old versions of other
 packages, most of which serve datasets, metrics and command lines. Importing a model needs neither:
 packages whose `__init__` imports everything are created without executing it, and absent modules
-are replaced by placeholders, whose members do nothing.
+are replaced by placeholders, whose members cannot be called.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Package:
     """A package of models.
 
     `shells` are the packages whose `__init__` is not executed, "" for the top-level package.
-    `absent` are modules that are replaced, since no captured model calls them; some are
-    not installed, and of others the package needs an older version.
+    `absent` are modules that are replaced, since no captured model calls them. Some are not
+    installed, and others are installed in a version that is too new for the package.
     `common` are the modules that most models import. `parent` is the package whose folder has the
     top-level package, if it is not installed by itself.
     """

@@ -267,6 +267,13 @@ def write_again(directory: Path, table: Table) -> None:
             write_arrow(stored_groups(path, table), path, table)
 
 
+def with_column(table: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
+    """Return a table with other values in a column, which keeps its place and type."""
+    place = table.schema.get_field_index(name)
+    field = table.schema.field(place)
+    return table.set_column(place, field, pa.array(values, field.type))
+
+
 def stored_groups(path: Path, table: Table) -> list[pa.Table]:
     """Return the row groups of a file unchanged, with all current columns.
 

@@ -7,7 +7,7 @@ graphs, so the graphs are cut again, without a run.
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from graphnet_datasets.storage.shards import write_shards
 from graphnet_datasets.storage.table import read_table, write_arrow
 from graphnet_datasets.transforms.subgraphs import Subgraphs
 
-from .placing import read_columns, stored_groups, tables_of
+from .placing import read_columns, stored_groups, tables_of, with_column
 from .subgraphs import NAMES
 
 pc: Any = pyarrow.compute
@@ -47,16 +47,19 @@ def resplit(dataset: Path, journal: Path = JOURNAL) -> None:
     """
     rows = read_columns(dataset, ("id", "split"))
     split_of: dict[str, str] = {row["id"]: row["split"] for row in rows}
-    tables = {name: _whole(dataset / name) for name in NAMES}
-    parents: set[str] = set()
-    parents.update(*(table["parent_id"].to_pylist() for table in tables.values()))
+    ids = pa.array([*split_of], pa.string())
+    tables = {name: _parts_in(dataset / name, ids) for name in NAMES}
     splits: dict[str, set[str]] = collections.defaultdict(set)
+    parents: set[str] = set()
+    for table in tables.values():
+        for row in table.select(["parent_id", "subgraph_hash"]).to_pylist():
+            parents.add(row["parent_id"])
+            splits[row["subgraph_hash"]].add(split_of[row["parent_id"]])
     for name, hashes in cut_again(dataset, parents, journal):
         for part in hashes:
             splits[part].add(split_of[name])
     for name, table in tables.items():
-        is_there = pc.is_in(table["parent_id"], pa.array([*split_of], pa.string()))
-        _resplit_table(table.filter(is_there), dataset / name, split_of, splits)
+        _resplit_table(table, dataset / name, splits)
     _resplit_problems(dataset / PROBLEMS.name, splits)
 
 
@@ -95,19 +98,14 @@ def _parts_of(sample: Sample) -> set[str]:
     return hashes
 
 
-def _resplit_table(
-    table: pa.Table, folder: Path, split_of: Mapping[str, str], splits: dict[str, set[str]]
-) -> None:
-    names = ["id", "parent_id", "subgraph_hash", "structure_hash", "num_ops"]
-    keys = table.select(names).to_pylist()
+def _resplit_table(table: pa.Table, folder: Path, splits: Mapping[str, Collection[str]]) -> None:
+    keys = table.select(["id", "subgraph_hash", "structure_hash", "num_ops"]).to_pylist()
     of_structure: dict[str, set[str]] = collections.defaultdict(set)
     for key in keys:
-        splits[key["subgraph_hash"]].add(split_of[key["parent_id"]])
-        of_structure[key["structure_hash"]] |= splits[key["subgraph_hash"]]
-    table = _with_column(
-        table, "split", [_in_order(of_structure[key["structure_hash"]])[0] for key in keys]
-    )
-    table = _with_column(table, "splits", [_in_order(splits[key["subgraph_hash"]]) for key in keys])
+        of_structure[key["structure_hash"]].update(splits[key["subgraph_hash"]])
+    first = [_in_order(of_structure[key["structure_hash"]])[0] for key in keys]
+    table = with_column(table, "split", first)
+    table = with_column(table, "splits", [_in_order(splits[key["subgraph_hash"]]) for key in keys])
     order = sorted(range(len(keys)), key=lambda row: (keys[row]["num_ops"], keys[row]["id"]))
     table = table.take(pa.array(order, pa.int64()))
     with replaced_directory(folder) as place:
@@ -124,19 +122,15 @@ def _resplit_problems(folder: Path, splits: Mapping[str, Collection[str]]) -> No
             sorted({split for part in workloads for split in splits[part["subgraph_hash"]]})
             for workloads in table["workloads"].to_pylist()
         ]
-        write_arrow([_with_column(table, "parent_splits", splits_of_problems)], path, PROBLEMS)
+        write_arrow([with_column(table, "parent_splits", splits_of_problems)], path, PROBLEMS)
 
 
-def _whole(folder: Path) -> pa.Table:
+def _parts_in(folder: Path, parents: pa.Array) -> pa.Table:
+    """Return the rows of the parts in a folder that name one of these graphs."""
     paths = sorted(folder.glob("*.parquet"))
     groups = [group for path in paths for group in stored_groups(path, SUBGRAPHS)]
-    return pa.concat_tables([SUBGRAPHS.schema.empty_table(), *groups])
-
-
-def _with_column(table: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
-    position = table.schema.get_field_index(name)
-    field = table.schema.field(position)
-    return table.set_column(position, field, pa.array(values, field.type))
+    table = pa.concat_tables([SUBGRAPHS.schema.empty_table(), *groups])
+    return table.filter(pc.is_in(table["parent_id"], parents))
 
 
 def _in_order(splits: Collection[str]) -> list[str]:

@@ -14,7 +14,7 @@ from graphnet_datasets.storage.table import read_table, write_arrow
 from graphnet_datasets.validation import Validation, Validator
 
 from .keeping import Columns, checked, with_validators
-from .placing import stored_groups, tables_of
+from .placing import stored_groups, tables_of, with_column
 
 
 def check_standing(
@@ -59,12 +59,10 @@ def _with(group: pa.Table, checks: Mapping[str, Columns]) -> pa.Table:
     """Return the rows of a group with the outcomes of some of them."""
     names = group["id"].to_pylist()
     for column in VALIDATION_COLUMNS:
-        place = group.schema.get_field_index(column)
         before = group[column].to_pylist()
         values = [
             checks[name][column] if name in checks else value
             for name, value in zip(names, before, strict=True)
         ]
-        field = group.schema.field(place)
-        group = group.set_column(place, field, pa.array(values, field.type))
+        group = with_column(group, column, values)
     return group

@@ -39,21 +39,18 @@ def build(entry: Entry) -> torch.nn.Module:
         raise CatalogError(f"`{entry.name}` names `{entry.builder}`, which is not a model class.")
     overrides = dict(entry.overrides)
     depth = overrides.pop("stack_depth", None)
-    caches = {name: overrides.pop(name) for name in _CACHES if name in overrides}
+    static, paged = (overrides.pop(name, None) for name in ("static_cache", "paged_cache"))
     config_class: Any = model_class.config_class
     config = config_class(**_nested(overrides))
     if depth is not None:
         shrink_config(config, depth)
     model = model_class(config)
-    for name, sizes in caches.items():
-        from ..serving import Step
+    if static is None and paged is None:
+        return model
+    from ..serving import Step
 
-        dtype = getattr(torch, entry.dtype)
-        return Step(model, sizes, is_paged=name == "paged_cache", dtype=dtype)
-    return model
-
-
-_CACHES = ("static_cache", "paged_cache")
+    dtype = getattr(torch, entry.dtype)
+    return Step(model, static or paged, is_paged=static is None, dtype=dtype)
 
 
 def _nested(overrides: dict[str, Any]) -> dict[str, Any]:

@@ -47,8 +47,10 @@ def _inputs(name: str, models: Any) -> tuple[str, ...]:
 
 
 def _size(weights: Any) -> tuple[int, int]:
-    """Return the image size of published weights: the crop, or the resized image of a segmentation
-    model, which is not cropped."""
+    """Return the height and width of the images of published weights.
+
+    Images are cropped, except those of segmentation models, which are only resized.
+    """
     transforms = weights.transforms()
     sides = getattr(transforms, "crop_size", transforms.resize_size)
     return sides[0], sides[-1]

@@ -1,4 +1,4 @@
-"""Models with branches and loops keep them in their graphs, and compute what they should."""
+"""Models with branches and loops keep them in their graphs, and compute the right values."""
 
 from __future__ import annotations
 
