@@ -157,7 +157,7 @@ $(CATALOGS)/.ready: setup.cfg constraints.txt
 	$(CATALOGS)/bin/pip install --quiet --disable-pip-version-check --no-deps \
 	    asteroid==0.7.0 neuraloperator==2.0.0 paddleclas==2.6.0 paddledet==2.6.0 \
 	    paddlenlp==2.8.1 paddlesci==1.4.0 paddleseg==2.8.0 paddlespeech==1.5.0 paddlets==1.1.0 \
-	    ppdiffusers==0.29.0 ppgan==2.1.0 ppim==1.1.0 ppvideo==2.3.1
+	    ppgan==2.1.0 ppim==1.1.0 ppvideo==2.3.1
 	@touch $@
 
 starter: $(CATALOGS)/.ready

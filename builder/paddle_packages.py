@@ -96,10 +96,6 @@ PACKAGES = {
          "pyod", "statsmodels", "pmdarima", "prophet", "ray", "optuna", "chinese_calendar",
          "shap", "tsfresh", "paddle_base", "tabulate", "seaborn", "hyperopt"),
     ),
-    "ppdiffusers": Package(
-        "ppdiffusers", "PaddlePaddle/PaddleMIX", "ppdiffusers", ("",),
-        ("paddlenlp", "omegaconf", "huggingface_hub", "aistudio_sdk", "parameterized"),
-    ),
     "ppgan": Package(
         "ppgan", "PaddlePaddle/PaddleGAN", "ppgan",
         ("", "models", "models.generators", "models.discriminators", "utils"),
@@ -109,7 +105,7 @@ PACKAGES = {
     "ppim": Package("ppim", "AgentMaker/Paddle-Image-Models", "ppim", ("", "models")),
     "ppvideo": Package(
         "ppvideo", "PaddlePaddle/PaddleVideo", "paddlevideo",
-        ("", "modeling", "modeling.backbones", "utils"),
+        ("", "modeling", "modeling.backbones"),
         ("decord", "av", "lmdb", "paddlenlp", "SimpleITK", "pycocotools", "numba"),
         parent="ppvideo",
     ),

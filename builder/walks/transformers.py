@@ -300,9 +300,10 @@ def _line(
         # Grouped matrix products support only bfloat16 on CPUs.
         workload = dataclasses.replace(workload, dtype="bfloat16")
     inputs = batched(inputs, workload.batch)
-    is_fixed = any(text.startswith("grid(") for text in inputs.values())  # sizes are constants
-    is_symbolic = workload.is_dynamic and not is_fixed
-    dynamic = " ".join(_dynamic(walked.name, inputs)) if is_symbolic else ""
+    # The values of grids determine sizes, and a step has as many texts as its cache.
+    if any(text.startswith(("grid(", "cache(")) for text in inputs.values()):
+        workload = dataclasses.replace(workload, is_dynamic=False)
+    dynamic = " ".join(_dynamic(walked.name, inputs)) if workload.is_dynamic else ""
     calls = " ".join(f"{name}={text}" for name, text in inputs.items())
     fields = (
         f"transformers/{walked.name}{step}{workload.suffix}", _task(walked, inputs), "transformers",
@@ -312,12 +313,9 @@ def _line(
 
 
 def _dynamic(class_name: str, inputs: dict[str, str]) -> Iterator[str]:
-    """Yield the symbols: the batch, and text lengths that no cache fixes."""
+    """Yield the symbols: the batch and the length of texts."""
     axis = 2 if "MultipleChoice" in class_name else 1
-    has_cache = any(text.startswith("cache(") for text in inputs.values())
-    for name, text in inputs.items():
-        if text.startswith("cache("):
-            continue
+    for name in inputs:
         yield f"{name}.0"
-        if name in ("input_ids", "attention_mask") and not has_cache:
+        if name in ("input_ids", "attention_mask"):
             yield f"{name}.{axis}"
