@@ -53,7 +53,7 @@ _COLUMNS = (
 
 _OF_ALL = (
     "split", "split_group", "task", "num_params", "op_histogram", "signature_hash", "is_dynamic",
-    "break_reason",
+    "break_reason", "id", "piece_index",
 )  # fmt: skip
 """Columns of all graphs, including small ones."""
 
@@ -185,6 +185,14 @@ def num_folders(counted: Counted, task: str | None = None) -> float:
     del task
     reasons = filter(None, _graphs(counted)["break_reason"].to_pylist())
     return sum(reason != without_folders(reason) for reason in reasons)
+
+
+def num_misnamed(counted: Counted, task: str | None = None) -> float:
+    """Return the number of whole graphs named `-dynamic` that have no symbolic dimension."""
+    del task
+    graphs = _graphs(counted).select(["id", "is_dynamic", "piece_index"])
+    whole = graphs.filter(pc.field("piece_index").is_null() & ~pc.field("is_dynamic"))
+    return pc.sum(pc.match_substring(whole["id"], "-dynamic")).as_py() or 0
 
 
 def _graphs(counted: Counted) -> pa.Table:
@@ -354,6 +362,7 @@ MEASURES: Mapping[str, Callable[[Counted, str | None], float | None]] = {
         share_batch_1, min_of_tasks, num_paddle, share_own, share_captured, share_said,
         share_checked, share_torch_calls, share_paddle_calls, share_leaking, min_groups,
         share_of_largest_group, num_published, share_published, num_equal, num_folders,
+        num_misnamed,
     )
 }  # fmt: skip
 """Measures by name: functions of the counted rows and of a task (None for all tasks)."""

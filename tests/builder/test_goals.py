@@ -69,7 +69,7 @@ def test_small_and_truncated_graphs_and_later_pieces_count_nowhere(tmp_path: Pat
         "min_of_tasks": 0, "num_paddle": 0, "share_own": 0.0, "share_captured": None,
         "share_said": 1.0, "share_checked": 0.0, "share_paddle_calls": 0.0, "share_leaking": None,
         "min_groups": None, "share_of_largest_group": None, "num_published": 0,
-        "share_published": None, "num_equal": 0, "num_folders": 0,
+        "share_published": None, "num_equal": 0, "num_folders": 0, "num_misnamed": 0,
     }  # fmt: skip
     found = {name: measured(counted, name) for name in MEASURES if name != "share_torch_calls"}
     assert found == pytest.approx(expected)
@@ -101,6 +101,16 @@ def test_equal_graphs_and_folders_in_messages_are_counted(tmp_path: Path) -> Non
     ]
     counted = counted_rows(dataset(tmp_path, rows))
     assert (measured(counted, "num_equal"), measured(counted, "num_folders")) == (1, 2)
+
+
+def test_whole_graphs_named_dynamic_need_a_symbol(tmp_path: Path) -> None:
+    rows = [
+        row("a-dynamic", 1, is_dynamic=True),
+        row("b-dynamic", 1, is_dynamic=False, tags=["small"]),
+        row("c-dynamic/subgraph_0", 1, is_dynamic=False, piece_index=0, num_pieces=1),
+        row("d", 1, is_dynamic=False),
+    ]
+    assert measured(counted_rows(dataset(tmp_path, rows)), "num_misnamed") == 1
 
 
 def test_rows_agree_with_published_counts_up_to_the_tolerance(tmp_path: Path) -> None:
