@@ -152,5 +152,12 @@ def test_a_grid_of_patches_has_constant_sizes() -> None:
     config = transformers.BertConfig()
     walked = Walked("A", (), "a", frozenset(), frozenset(), "input_ids", config)
     entry = parse_line(_line(walked, "", inputs, Workload(4, is_dynamic=True)))
-    assert (entry.name, entry.dynamic) == ("transformers/A-dynamic", ())
+    assert (entry.name, entry.dynamic) == ("transformers/A-b4", ())
     assert [spec.shape for spec in entry.inputs] == [(4, 24, 5), (4, 3)]
+
+
+def test_a_step_has_as_many_texts_as_its_cache() -> None:
+    inputs = {"input_ids": "ids(1,1; 9)", "past_key_values": "cache(1,128)"}
+    walked = Walked("A", (), "a", frozenset(), frozenset(), "input_ids", transformers.BertConfig())
+    entry = parse_line(_line(walked, "", inputs, Workload(4, is_dynamic=True), "-decode"))
+    assert (entry.name, entry.dynamic) == ("transformers/A-decode-b4", ())
