@@ -47,6 +47,7 @@ def write_full(
     standing: Iterable[Pending] = (),
     known_columns: Mapping[str, Columns] | None = None,
     *,
+    standing_duplicates: Iterable[Mapping[str, Any]] = (),
     is_regrouped: bool = False,
 ) -> list[Graph]:
     """Write shards, README and the tables `failures` and `duplicates`; return the graphs.
@@ -56,7 +57,8 @@ def write_full(
     `out`, since records refer to it. These graphs keep their groups. A graph that would link two
     splits is left out and listed in `failures`. With `is_regrouped`, all groups and splits are
     chosen anew. Truncated graphs have their own config. Rows of `standing` are written as well if
-    none of their entries was tried. `known_columns` contains stored columns by signature
+    none of their entries was tried, and so are rows of `standing_duplicates` if the graph that they
+    equal is written. `known_columns` contains stored columns by signature
     (`keeping`).
 
     Raises:
@@ -90,6 +92,12 @@ def write_full(
     failures += [_leaking(name, by_id.get(name)) for name in placed.left_out]
     write_placed(placed, out, is_truncated_apart=True)
     write_log(failures, out, FAILURES)
+    written = {row.id for row, _ in placed.rows}
+    duplicates += [
+        dict(row)
+        for row in standing_duplicates
+        if row["id"] not in written | tried and row["is_same_as"] in written
+    ]
     write_log(duplicates, out, DUPLICATES)
     check_pieces(out, {duplicate["id"] for duplicate in duplicates})
     write_readme(out)
@@ -102,6 +110,12 @@ def _graphs(capture: Capture) -> list[Graph]:
         return []
     keys = read_table(capture.path, columns=list(KEY_COLUMNS)).to_pylist()
     return [Graph(capture.entry.name, **key) for key in keys]
+
+
+def read_log(out: Path, table: Table) -> list[dict[str, Any]]:
+    """Return the rows of one of the tables of a build."""
+    paths = sorted((out / table.name).glob("*.parquet"))
+    return [row for path in paths for row in read_table(path).to_pylist()]
 
 
 def write_log(rows: Iterable[Mapping[str, Any]], out: Path, table: Table) -> None:

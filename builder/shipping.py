@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 from graphnet_datasets.errors import GraphNetError
+from graphnet_datasets.schema.tables import DUPLICATES
 
 from .capturing import BUILDER, Capture
 from .catalog import read_catalog
 from .choosing import LEFT_OUT_LICENSES
-from .full import Graph, write_full
+from .full import Graph, read_log, write_full
 from .keeping import kept_columns
 from .libraries import LIBRARIES
-from .placing import Pending, standing
+from .placing import PIECE, Pending, standing
 from .resplitting import resplit
 from .starter import CATALOGS, write_card
 from .subgraphs import drop_parts, stale_parents
@@ -42,7 +44,12 @@ def ship(
     """
     chosen = [capture for capture in captures if not is_left_out(capture.entry.library)]
     graphs = write_full(
-        chosen, out, _standing(out, waiting), kept_columns(out), is_regrouped=is_regrouped
+        chosen,
+        out,
+        _standing(out, waiting),
+        kept_columns(out),
+        standing_duplicates=standing_duplicates(out, waiting),
+        is_regrouped=is_regrouped,
     )
     if is_regrouped:
         resplit(out)
@@ -55,6 +62,11 @@ def ship(
             "sources or records."
         )
     return graphs
+
+
+def standing_duplicates(out: Path, waiting: Collection[str]) -> list[dict[str, Any]]:
+    """Return the duplicates that are listed at `out`, of models `waiting` for a capture."""
+    return [row for row in read_log(out, DUPLICATES) if PIECE.sub("", row["id"]) in waiting]
 
 
 def is_left_out(library: str) -> bool:

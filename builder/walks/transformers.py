@@ -40,6 +40,9 @@ CONTEXTS = (128, 256, 512)
 
 _TEXT = ("input_ids", "attention_mask")
 
+_CONSTANT_BATCH = ("TimesFm",)
+"""Classes that take the batch size as a number."""
+
 CACHES = ("past_key_values", "cache_params")
 """Names of the argument for the cache of earlier steps. Models without it have no decode step."""
 
@@ -301,7 +304,8 @@ def _line(
         workload = dataclasses.replace(workload, dtype="bfloat16")
     inputs = batched(inputs, workload.batch)
     # The values of grids determine sizes, and a step has as many texts as its cache.
-    if any(text.startswith(("grid(", "cache(")) for text in inputs.values()):
+    is_fixed = any(text.startswith(("grid(", "cache(")) for text in inputs.values())
+    if is_fixed or walked.name.startswith(_CONSTANT_BATCH):
         workload = dataclasses.replace(workload, is_dynamic=False)
     dynamic = " ".join(_dynamic(walked.name, inputs)) if workload.is_dynamic else ""
     calls = " ".join(f"{name}={text}" for name, text in inputs.items())

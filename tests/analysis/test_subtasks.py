@@ -105,14 +105,6 @@ def test_inputs_decide_between_the_uses_of_a_class(
     assert subtask_of(task, TRANSFORMERS, name, inputs) == expected
 
 
-RELABELLED = {
-    ("sequence-classification", "audio-classification"),
-    ("text-recognition", "speech-recognition"),
-    ("causal-lm", "simulation"),
-}
-"""Labels of the embedded rows that the present rules change when the tables are written again."""
-
-
 def test_the_vocabulary_is_closed_and_the_embedded_rows_hold_it() -> None:
     assert set(_OWN_OF.values()) <= set(SUBTASKS)
     rows: Any = load_dataset(
@@ -121,8 +113,7 @@ def test_the_vocabulary_is_closed_and_the_embedded_rows_hold_it() -> None:
     counts: collections.Counter[str | None] = collections.Counter()
     for row in rows:
         if "ForConditionalGeneration" not in row["model_name"]:  # depends on the inputs
-            label = subtask_of(row["task"], row["source"], row["model_name"])
-            assert row["subtask"] == label or (row["subtask"], label) in RELABELLED
+            assert row["subtask"] == subtask_of(row["task"], row["source"], row["model_name"])
         counts[row["subtask"]] += 1
     assert counts.keys() - {None} <= set(SUBTASKS)
     assert counts[None] < 0.05 * len(rows)
