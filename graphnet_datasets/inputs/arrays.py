@@ -65,10 +65,11 @@ def make_array(
     Mode `fresh` simulates another call of the same model by changing all data inputs that may
     change. Stored integers and masks are drawn again according to their role, so that indices stay
     within bounds (`redraw`). Stored floats are perturbed slightly, and constant floats get a
-    nonzero spread. Inputs with a `signal` are drawn with the structure of natural data in all modes,
-    and depend on the seed. Mode `probe` also gives constant weights a spread (zero biases, unit scales) and
+    nonzero spread. Mode `probe` also gives constant weights a spread (zero biases, unit scales) and
     flips an eighth of constant booleans without a role. This exposes compilers that drop a bias or
     a mask.
+
+    Inputs with a `signal` are drawn with the structure of natural data, equally in all modes.
 
     `sizes` maps the sample's symbols to integers (default: the sizes of the capture).
 

@@ -100,9 +100,7 @@ def draw_floats(
     return np.ascontiguousarray(elements.clip(wanted.minimum, wanted.maximum), work)
 
 
-def draw_by_signal(
-    key: int, stored: npt.NDArray, kind: Signal, role: InputRole
-) -> npt.NDArray:
+def draw_by_signal(key: int, stored: npt.NDArray, kind: Signal, role: InputRole) -> npt.NDArray:
     """Return integers or booleans of a kind for an array like `stored`."""
     if kind != "text" or role.kind != "tokens" or role.low is None or role.high is None:
         return redraw(key, stored, role)
@@ -152,7 +150,7 @@ def _is_mask(sample: Sample, sample_input: Input) -> bool:
     """Return whether floats have two values, or very large or infinite ones, like a mask."""
     if sample_input.data is not None and sample_input.value.dtype in ("float32", "float64"):
         stored = stored_elements(sample, sample_input)
-        if stored is not None and 1 < stored.size and np.unique(stored[..., :4096]).size == 2:
+        if stored is not None and stored.size > 1 and np.unique(stored[..., :4096]).size == 2:
             return True
         if stored is not None and stored.size and not float(np.abs(stored).max()) < LARGEST_NUMBER:
             return True
