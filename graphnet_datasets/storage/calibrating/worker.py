@@ -10,7 +10,7 @@ from typing import Any
 from ...analysis.costs import measure_costs
 from ...analysis.finite import explain_not_finite
 from ...errors import GraphNetError, MemoryLimitError, TimeLimitError
-from ...frameworks import FRAMEWORK_VARIABLE, calibrate, module
+from ...frameworks import FRAMEWORK_VARIABLE, calibrate, measure_signal, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
 from ...isolation import Reporter
@@ -67,10 +67,12 @@ def calibrate_row(
 
 def _calibrate(sample: Sample, where: Mapping[str, Any]) -> dict[str, Any]:
     counted: list[tuple[int, int]] = []
-    fitted = sample_to_row(
-        calibrate(sample, **where, allow_unchecked_operators=True, on_end=counted.extend)
+    fitted = calibrate(sample, **where, allow_unchecked_operators=True, on_end=counted.extend)
+    row = (
+        sample_to_row(fitted)
+        | measure_signal(fitted, **where, allow_unchecked_operators=True).columns()
     )
-    result = {name: fitted[name] for name in CALIBRATION_COLUMNS}
+    result = {name: row[name] for name in CALIBRATION_COLUMNS}
     text, is_meant = explain_not_finite(counted, sample)
     if not is_meant:
         result["reason"] = f"{text} The graph fails as a baseline, calibrated or not."
@@ -102,11 +104,8 @@ def _calibrate_smaller(
         return _too_large(f"cannot be run at smaller sizes: {error}")
     # Symbol inputs are absent from the smaller sample; the others keep their order.
     places = [index for index, value in enumerate(sample.inputs) if value.role != "symbol"]
-    return result | {
-        "calibration": "shared",
-        "calibrated_inputs": [
-            record | {"input": places[record["input"]]}
-            for record in result["calibrated_inputs"] or ()
-        ]
-        or None,
+    moved = {
+        name: [record | {"input": places[record["input"]]} for record in result[name] or ()] or None
+        for name in ("calibrated_inputs", "signals")
     }
+    return result | {"calibration": "shared"} | moved
