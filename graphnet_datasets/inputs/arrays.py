@@ -21,7 +21,7 @@ from .encoding import decode, narrow
 from .offsets import find_offsets, put_in_order
 from .redraws import draw_by_role, jitter, redraw
 from .roles import find_roles
-from .signals import draw_by_signal, draw_floats
+from .signals import SIGNAL_FLOATS, draw_by_signal, draw_floats
 from .storage import STORAGE
 from .terms import is_whole
 from .weights import is_positive_weight
@@ -97,7 +97,7 @@ def make_array(
             f"{dict(sizes)}. Choose sizes that meet the sample's constraints."
         )
     key = _key(seed, sample.id, sample.input_names[index])
-    if sample_input.signal:
+    if sample_input.signal and (is_whole(dtype) or dtype in SIGNAL_FLOATS):
         return _with_signal(sample, index, key, shape, mode)
     is_fresh = mode != "replay" and sample_input.role == "input"
     if _is_stored(sample_input):

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from ..operators import OperatorNames
 from ..sample import Op, Sample
+from ..sample.vocabulary import WEIGHT_ROLES
 from .consumers import operand, ref_of, short_name
 from .keeping import once_per_sample
+from .rules import rules_of
 from .weights import WeightUses, find_weight_uses
 
 LEAST_ENTROPY, MOST_ENTROPY = 0.2, 0.8
@@ -88,11 +90,25 @@ def find_attention(sample: Sample) -> dict[int, Attention]:
 
 
 def weights_behind(sample: Sample, value: int) -> frozenset[int]:
-    """Return the weights that a value is proportional to, up to biases: those of the products
-    that it comes from without a nonlinear operator in between."""
+    """Return the weights that a value is proportional to, up to shifts: those of the products and
+    normalizations that it comes from without a nonlinear operator in between."""
     uses = find_weight_uses(sample)
-    products = _behind(sample, value, lambda position, _: position in uses.products)
-    return frozenset(uses.products[position] for position in products)
+    ends = _behind(
+        sample, value, lambda position, _: position in uses.products or position in uses.norms
+    )
+    weights = (
+        uses.products.get(position, _scale_of(sample, sample.ops[position])) for position in ends
+    )
+    return frozenset(weight for weight in weights if weight is not None)
+
+
+def _scale_of(sample: Sample, op: Op) -> int | None:
+    """Return the scale of a normalization by running statistics, or None without one."""
+    places = rules_of(sample.framework).norm(op)
+    place = 1 if places is not None and places[1] == 3 else 3
+    weight = ref_of(operand(op, (place, "weight")))
+    is_weight = weight is not None and weight < len(sample.inputs)
+    return weight if is_weight and sample.inputs[weight].role in WEIGHT_ROLES else None
 
 
 def _attention(sample: Sample, uses: WeightUses, op: Op) -> Attention:
@@ -173,6 +189,8 @@ def _fused_scores(attention: Attention, array: ArrayOf) -> Array | None:
         "scaled_dot_product_attention": ((3, "attn_mask"), (5, "is_causal")),
     }.get(name, ((99, "attn_mask"), (4, "is_causal")))
     if query is None or key is None or query.ndim != key.ndim or query.ndim < 3:
+        return None
+    if not query.size or not key.size:
         return None
     if name == "flash_attn":
         query, key = query.swapaxes(1, 2), key.swapaxes(1, 2)

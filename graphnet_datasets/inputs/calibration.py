@@ -157,12 +157,13 @@ class CalibrationRun:
         self.roots_of = self._roots_of()
 
     def run(self) -> Sample:
+        """Run the graph, and return the sample with adjusted statistics."""
         num_inputs = len(self.sample.inputs)
         dying_values = self.sample.dying_values
         for position, op in enumerate(self.sample.ops):
             norm = self.uses.norms.get(position)
             if norm is not None:
-                self._fit_norm(norm)
+                self.fit_norm(norm)
             self._step(position)
             self.has_run.add(position)
             if position in self.uses.products:
@@ -198,23 +199,27 @@ class CalibrationRun:
                 roots.setdefault(num_inputs + position, set()).add(source)
         return {value: frozenset(sources) for value, sources in roots.items()}
 
-    def _fit_norm(self, norm: Norm) -> None:
+    def fit_norm(self, norm: Norm) -> None:
+        """Replace the statistics of a normalization that do not fit its input."""
         if norm.mean in self.met_data or norm.variance in self.met_data:
             return
         moments = self.backend.channel_moments(norm.value)
         if moments is None or not math.isfinite(moments.variance):
             return
-        mean = self.statistics_of(norm.mean)
-        variance = self.statistics_of(norm.variance)
-        low, high = NORMALISED
-        size = _normalised(moments, mean, variance, norm.epsilon)
-        if size <= high and (size >= low or not self.is_first):
+        if self.fits(norm, moments):
             return
         spread = moments.spread_of_means
         width = max(moments.variance + 2 * spread * spread, 1e-12)
         share = min(moments.spread_of_variances / width, _MAX_SPREAD)
-        self._change(norm.mean, _rounded(moments.mean, spread, None, None))
-        self._change(norm.variance, _rounded(width, share * width, width / 8, width * 8))
+        self.change(norm.mean, _rounded(moments.mean, spread, None, None))
+        self.change(norm.variance, _rounded(width, share * width, width / 8, width * 8))
+
+    def fits(self, norm: Norm, moments: Moments) -> bool:
+        """Return whether the statistics of a normalization fit an input with these moments."""
+        mean, variance = self.statistics_of(norm.mean), self.statistics_of(norm.variance)
+        low, high = NORMALISED
+        size = _normalised(moments, mean, variance, norm.epsilon)
+        return size <= high and (size >= low or not self.is_first)
 
     def _fit_product(self, position: int) -> None:
         weight = self.uses.products[position]
@@ -245,7 +250,7 @@ class CalibrationRun:
                 if factor <= 1:
                     return
                 changed = scaled(statistics, factor)
-            self._change(weight, changed)
+            self.change(weight, changed)
             self._step(position)
 
     def _sizes(self, value: int) -> tuple[float | None, float]:
@@ -276,7 +281,7 @@ class CalibrationRun:
             )
         )
 
-    def _change(self, index: int, statistics: Statistics) -> None:
+    def change(self, index: int, statistics: Statistics) -> None:
         """Set the statistics of a weight, and recompute the values that depend on it."""
         inputs = list(self.sample.inputs)
         inputs[index] = dataclasses.replace(inputs[index], calibrated=statistics)

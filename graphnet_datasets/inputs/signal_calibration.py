@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..errors import CalibrationError
 from ..operators import OperatorNames
-from ..sample import Op, Sample
+from ..sample import Op, Sample, Statistics
 from ..sample.arguments import iterate_refs
 from .attention import find_attention, find_factor, relative_entropy, scores_of, weights_behind
 from .calibration import SEEDS, Backend, CalibrationRun, fit_sizes, scaled
@@ -32,6 +32,7 @@ from .sensitivity import (
 )
 from .signals import with_signals
 from .terms import ADDING, SUBTRACTING, is_whole
+from .weights import Norm
 
 _MAX_RUNS = 5
 _DATA_SEEDS = (0, 3)
@@ -40,10 +41,10 @@ _WEAK_CHANGE = 0.6
 """Values that change less between two draws of the data are examined; independent values of zero
 mean change by sqrt(2)."""
 
-_MAX_SHIFT = 0.5
+_MAX_SHIFT = 0.2
 """Accepted root mean square of a shift, relative to the part that depends on the data."""
 
-_MAX_FACTOR = 64.0
+_MAX_FACTOR = 256.0
 """Largest change of a weight in one run."""
 
 _INNER_ENTROPY = (0.3, 0.7)
@@ -146,6 +147,21 @@ class _SignalRun(CalibrationRun):
             statistics = scaled(self.statistics_of(index), mean)
             inputs[index] = dataclasses.replace(inputs[index], calibrated=statistics)
         return dataclasses.replace(self.sample, inputs=tuple(inputs))
+
+    def fit_norm(self, norm: Norm) -> None:
+        """Adapt the variance of a normalization, and remove its mean, to the size of its input.
+
+        A mean that is drawn independently of the means of the channels would be another shift.
+        """
+        if norm.mean in self.met_data or norm.variance in self.met_data:
+            return
+        moments = self.backend.channel_moments(norm.value)
+        if moments is None or self.fits(norm, moments):
+            return
+        square = moments.variance + moments.mean**2 + moments.spread_of_means**2
+        if 0 < square < math.inf:
+            self.change(norm.mean, Statistics(0.0, 0.0))
+            self.change(norm.variance, scaled(Statistics(1.0, 0.05, 0.5, 2.0), square))
 
     def observe(self, position: int) -> None:
         """Find factors for the weights of an operator that has run."""

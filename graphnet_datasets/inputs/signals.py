@@ -28,10 +28,14 @@ from .structured import (
 )
 from .terms import is_whole
 
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
+SIGNAL_FLOATS = ("float16", "bfloat16", "float32", "float64")
+"""Dtypes of floats that may be drawn with structure."""
+
 _SOUND_NAME = re.compile(r"audio|wav|speech|spec(trogram)?\b|mel|input_(values|features)", re.I)
 _MIN_SAMPLES = 1024
 _MIN_BANDS = 16
+_LEAST_RANK = {"image": 3, "spectrogram": 2, "sound": 1}
+_MAX_TOKENS = 2**32
 _MIN_SIDE, _MAX_CHANNELS = 4, 4
 """Smallest side of an image, and its maximum number of channels."""
 
@@ -39,7 +43,7 @@ _MIN_SIDE, _MAX_CHANNELS = 4, 4
 def find_signals(sample: Sample) -> dict[int, Signal]:
     """Return the kinds of the data inputs that are drawn with structure, by index.
 
-    Masks of floats, boxes, and vectors and matrices of features have no kind.
+    Masks of floats, boxes, vectors, and matrices without stored elements have no kind.
 
     >>> from graphnet_datasets.sample import Value
     >>> image = Input("input", Value("float32", (1, 3, 32, 32)))
@@ -49,11 +53,12 @@ def find_signals(sample: Sample) -> dict[int, Signal]:
     kinds: dict[int, Signal] = {}
     roles, boxes = find_roles(sample), find_boxes(sample)
     for index, sample_input in enumerate(sample.inputs):
-        if sample_input.role != "input" or index in boxes:
+        is_expanded = 0 in (sample_input.value.stride or ())
+        if sample_input.role != "input" or index in boxes or is_expanded:
             continue
         if is_whole(sample_input.value.dtype or "bool"):
             kind = _kind_of_role(roles.get(index))
-        elif sample_input.value.dtype in _FLOATS and not _is_mask(sample, sample_input):
+        elif sample_input.value.dtype in SIGNAL_FLOATS and not _is_mask(sample, sample_input):
             kind = _kind_of_floats(sample, sample_input)
         else:
             kind = ""
@@ -82,6 +87,8 @@ def draw_floats(
     if not math.prod(shape):
         return np.zeros(shape, np.float32)
     wanted = spread_constants(wanted, dtype)
+    if len(shape) < _LEAST_RANK.get(kind, 0):
+        kind = "features"
     if kind == "image":
         lead, axes = _image_axes(shape)
         arranged = draw_images(key, tuple(shape[axis] for axis in (*lead, *axes)))
@@ -97,12 +104,15 @@ def draw_floats(
         elements = draw_features(key, shape)
     work = np.float64 if dtype == "float64" else np.float32
     elements = elements.astype(work) * work(wanted.std) + work(wanted.mean)
-    return np.ascontiguousarray(elements.clip(wanted.minimum, wanted.maximum), work)
+    clipped = np.ascontiguousarray(elements.clip(wanted.minimum, wanted.maximum), work)
+    return clipped.reshape(shape)
 
 
 def draw_by_signal(key: int, stored: npt.NDArray, kind: Signal, role: InputRole) -> npt.NDArray:
     """Return integers or booleans of a kind for an array like `stored`."""
     if kind != "text" or role.kind != "tokens" or role.low is None or role.high is None:
+        return redraw(key, stored, role)
+    if not 0 <= role.high - role.low < _MAX_TOKENS:
         return redraw(key, stored, role)
     texts = draw_texts(key, stored.shape, role.low, role.high)
     return keep_sides(key, stored, texts, role).astype(stored.dtype)
@@ -124,7 +134,9 @@ def _kind_of_floats(sample: Sample, sample_input: Input) -> Signal:
         if len(shape) >= 3 and min(shape[-2:]) >= _MIN_BANDS:
             return "spectrogram"
     if len(shape) < 3:
-        return ""
+        # Stored elements of another call would hardly differ.
+        is_stored = sample_input.data is not None and len(shape) == 2 and min(shape) > 1
+        return "features" if is_stored else ""
     channels, height, width = _image_axes(shape)[1]
     is_image = (
         (len(shape) >= 4 or shape[0] == 3)

@@ -166,9 +166,11 @@ def draw_features(key: int, shape: tuple[int, ...]) -> Float32:
     """Return features of a shape (…, rows, columns), on average of zero mean and unit variance.
 
     Half of the variance belongs to whole rows and columns of an item, so that averages over either
-    axis differ between items, and items differ in scale.
+    axis differ between items, and items differ in scale. Elements of a matrix are independent.
     """
     source = _Source(key)
+    if len(shape) < 3:
+        return source.normals(*shape)
     count, (num_rows, num_columns) = math.prod(shape[:-2]), shape[-2:]
     field = source.normals(count, num_rows, num_columns) * np.float32(math.sqrt(0.5))
     field += source.normals(count, 1, num_columns) * np.float32(0.5)

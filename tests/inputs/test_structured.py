@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphnet_datasets import Sample
+from graphnet_datasets.errors import SampleError
 from graphnet_datasets.inputs import make_array
 from graphnet_datasets.inputs.signals import find_signals, with_signals
 from graphnet_datasets.inputs.structured import (
@@ -20,6 +21,7 @@ from graphnet_datasets.inputs.structured import (
 )
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Ref
+from graphnet_datasets.sample.vocabulary import SIGNALS
 
 GOLDEN = {
     "image": "30227a4bb55aff43",
@@ -159,6 +161,21 @@ def test_images_keep_their_statistics_roughly_and_their_bounds(dtype: str) -> No
     if dtype != "bfloat16":
         assert 0 <= first.min() < first.max() <= 1
         assert first.mean(dtype=np.float64) == pytest.approx(0.5, abs=0.15)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "float32", "float8_e5m2", "complex64"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0, 4), (2, 3, 4)])
+@pytest.mark.parametrize("kind", SIGNALS[1:])
+def test_any_kind_of_a_row_draws_any_tensor(kind: str, shape: tuple[int, ...], dtype: str) -> None:
+    value = Input("input", Value(dtype, shape), signal=kind)  # type: ignore[arg-type]
+    assert make_array(sample_of(value), 0).shape == shape
+
+
+def test_signals_of_weights_and_unknown_kinds_are_refused() -> None:
+    with pytest.raises(SampleError, match="signal 'smell'"):
+        sample_of(Input("input", Value("float32", (2,)), signal="smell"))  # type: ignore[arg-type]
+    with pytest.raises(SampleError, match="role 'parameter' and signal 'image'"):
+        sample_of(Input("parameter", Value("float32", (2,)), signal="image"))
 
 
 def test_tokens_stay_within_their_table_and_padding_remains() -> None:
