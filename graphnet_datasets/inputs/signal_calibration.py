@@ -15,7 +15,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator
 
-from ..errors import CalibrationError
+from ..errors import CalibrationError, MemoryLimitError
 from ..operators import OperatorNames
 from ..sample import Op, Sample, Statistics
 from ..sample.arguments import iterate_refs
@@ -95,10 +95,20 @@ def calibrate_by(
 def _calibrate(
     sample: Sample, start: Callable[[Sample, int], Backend]
 ) -> tuple[Sample, Backend | None]:
-    fitted, backend = fit_sizes(sample, start)
+    sized, backend = fit_sizes(sample, start)
     if not any(sample_input.role == "input" for sample_input in sample.inputs):
-        return fitted, backend
-    best, least = fitted, math.inf
+        return sized, backend
+    try:
+        best = _reach_targets(sized, start)
+    except (CalibrationError, MemoryLimitError):  # on other data, or on two draws at once
+        return sized, backend
+    return (best, backend) if best is sized else fit_sizes(best, start, SEEDS[1:])
+
+
+def _reach_targets(sample: Sample, start: Callable[[Sample, int], Backend]) -> Sample:
+    """Return the sample of the run that is closest to both targets."""
+    fitted = best = sample
+    least = math.inf
     for _ in range(_MAX_RUNS):
         backends = []
         for seed in _DATA_SEEDS:
@@ -111,9 +121,7 @@ def _calibrate(
         if not missed or not run.factors:
             break
         fitted = run.with_factors()
-    if best is sample or all(a is b for a, b in zip(best.inputs, sample.inputs, strict=True)):
-        return best, backend
-    return fit_sizes(best, start, SEEDS[1:])
+    return best
 
 
 class _SignalRun(CalibrationRun):

@@ -9,10 +9,11 @@ from typing import Any
 
 from ...analysis.costs import measure_costs
 from ...analysis.finite import explain_not_finite
-from ...errors import GraphNetError, MemoryLimitError, TimeLimitError
+from ...errors import CalibrationError, GraphNetError, MemoryLimitError, TimeLimitError
 from ...frameworks import FRAMEWORK_VARIABLE, calibrate, measure_signal, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
+from ...inputs.sensitivity import SignalFigures
 from ...isolation import Reporter
 from ...sample import Sample
 from ...schema import sample_to_row
@@ -68,10 +69,11 @@ def calibrate_row(
 def _calibrate(sample: Sample, where: Mapping[str, Any]) -> dict[str, Any]:
     counted: list[tuple[int, int]] = []
     fitted = calibrate(sample, **where, allow_unchecked_operators=True, on_end=counted.extend)
-    row = (
-        sample_to_row(fitted)
-        | measure_signal(fitted, **where, allow_unchecked_operators=True).columns()
-    )
+    try:
+        figures = measure_signal(fitted, **where, allow_unchecked_operators=True)
+    except CalibrationError:  # an operator fails on other data
+        figures = SignalFigures(None, None, "fails on other data")
+    row = sample_to_row(fitted) | figures.columns()
     result = {name: row[name] for name in CALIBRATION_COLUMNS}
     text, is_meant = explain_not_finite(counted, sample)
     if not is_meant:
