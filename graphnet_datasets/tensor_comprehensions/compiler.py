@@ -43,6 +43,9 @@ class TensorComprehensions(Compiler):
         ),
         "tune_s": Option(0.0, "Tuning time per kernel in seconds; 0 disables tuning."),
         "cache": Option(None, "A file of tuned options to read and extend."),
+        "max_specialised": Option(
+            MAX_SPECIALISED, "Compile kernels for this many input sizes; the rest share kernels."
+        ),
         "compile_timeout_s": Option(60.0, "Time limit of the C compiler per kernel, in seconds."),
     }
 
@@ -68,7 +71,7 @@ class TensorComprehensions(Compiler):
         def run(**inputs: Any) -> Any:
             form = _form(inputs)
             if form not in by_form:
-                is_general = len(by_form) >= MAX_SPECIALISED
+                is_general = len(by_form) >= self.options["max_specialised"]
                 by_form[form] = self._compile(module, inputs, is_general=is_general)
             return by_form[form](inputs)
 

@@ -324,7 +324,6 @@ class Definition:
             ranks = tuple((dtype, len(shape)) for dtype, shape, _ in described)
             group = (name, framework.name, ranks, check_bounds)
             is_general = options is None and self._num_specialised[group] >= self.max_specialised
-            self._num_specialised[group] += 1
             kernel = self.compile(
                 name,
                 *inputs,
@@ -333,6 +332,7 @@ class Definition:
                 check_bounds=check_bounds,
                 is_general=is_general,
             )
+            self._num_specialised[group] += 1
             while len(self._kernels) >= MAX_MEMOISED:
                 self._kernels.pop(next(iter(self._kernels)))
             self._kernels[key] = kernel

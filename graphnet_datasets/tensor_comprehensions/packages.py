@@ -62,6 +62,15 @@ def save_package(
         options: compile options of the kernels for the sizes of the examples.
         is_general: also compile kernels that take the sizes as parameters.
 
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from .definition import define
+    >>> twice = define("def twice(float(N) A) -> (B) { B(i) = 2 * A(i) }")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_package(f"{folder}/twice", twice, [("twice", np.ones(4, "float32"))])
+    ...     load_package(path).twice(np.ones(3, "float32"))
+    array([2., 2., 2.], dtype=float32)
+
     Raises:
         TensorComprehensionError: the target is unknown.
         KernelCompileError: the C compiler is missing, fails or reaches a limit.

@@ -226,10 +226,10 @@ def _statement(draw: st.DrawFn, known: list[Known], number: int) -> tuple[str, K
     if form == "scatter" and rank:
         return _scatter(draw, writer, name, outer, inner, dtype), Known(name, dtype, rank)
     ranges = []
-    for name in outer + inner:
+    for index in outer + inner:
         if draw(st.integers(0, 3)):
             begin = draw(st.integers(0, 2))
-            ranges.append(f"{name} in {begin}:{begin + draw(st.integers(1, 4))}")
+            ranges.append(f"{index} in {begin}:{begin + draw(st.integers(1, 4))}")
     where = f" where {', '.join(ranges)}" if ranges else ""
     left = f"{name}({', '.join(outer)})" if outer else name
     return f"{left} {operator} {value}{where}", Known(name, dtype, rank)
