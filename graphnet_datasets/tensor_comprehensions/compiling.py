@@ -12,6 +12,7 @@ from .codegen.choices import Choices
 from .codegen.choosing import choose_plan
 from .codegen.coalescing import coalesce
 from .codegen.elements import Nest
+from .codegen.general import general_schedule, write_general
 from .codegen.machine import Machine, default_threads, this_machine
 from .codegen.nests import gather_nests
 from .codegen.outer import fuse_outer, planned_nests
@@ -29,6 +30,8 @@ from .polyhedral.isl import MAX_OPERATIONS, limited
 from .polyhedral.schedule import Schedule
 
 MAX_SOURCE_CHARACTERS = 4 << 20
+GENERAL_FLAGS = ("-O3", "-fopenmp-simd")
+"""Flags for code that takes sizes as parameters, whose vectors the C compiler chooses."""
 
 
 class FusionWarning(UserWarning):
@@ -88,6 +91,40 @@ def compile_instance(
         path,
         generated.threads,
         seconds,
+    )
+
+
+def compile_general(
+    instance: Instance, *, timeout_s: float = 60.0, memory_bytes: int = 2 << 30
+) -> Kernel:
+    """Compile an instance to code that other sizes share; see `codegen.general`.
+
+    It is slower than the code of `compile_instance`, but the C compiler runs only once.
+
+    Raises:
+        KernelCompileError: the C compiler is missing, fails or reaches a limit.
+    """
+    start = time.perf_counter()
+    program = write_general(instance, this_machine())
+    options = Options(extra_flags=GENERAL_FLAGS)
+    written = time.perf_counter()
+    path = compile_object(
+        program,
+        options.compiler,
+        options.extra_flags,
+        timeout_s=timeout_s,
+        memory_bytes=memory_bytes,
+    )
+    seconds = {"write": written - start, "compile": time.perf_counter() - written}
+    return Kernel(
+        instance,
+        options,
+        program.source,
+        general_schedule(instance),
+        path,
+        default_threads(),
+        seconds,
+        program.parameters,
     )
 
 

@@ -63,6 +63,7 @@ INVOCATIONS = {
     "tc from-graph": "cv/chain-2 --dataset {read:dataset}",
     "tc infer": f"{{read:tc}} {SIZES}",
     "tc interpret": f"{{read:tc}} {SIZES} --out {{write:folder}}",
+    "tc package": f"{{read:tc}} {SIZES} --out {{write:folder}}",
     "tc tune": f"{{read:tc}} {SIZES} --cache {{write:tuned}} --population 1 --generations 1",
     "transform": "cv/chain-2 --dataset {read:dataset} --parts sole_op --out {write:mine} --jobs 1",
     "translate": "cv/chain-2 --dataset {read:dataset} --out {write:table.parquet}",

@@ -134,6 +134,46 @@ def compile_file(
     echo(f"{kernel!r}: {times}", err=emit in ("c", "cuda", "svg"))
 
 
+@group.command(
+    "package",
+    epilog="Example: graphnet tc package mm.tc --out mm --shape A=64,64 --shape B=64,64",
+)
+def package_file(
+    file: File,
+    out: Annotated[Path, typer.Option(help="The new directory.")],
+    entry: Entry = None,
+    shape: Shapes = None,
+    constant: Constants = None,
+    preset: Preset = "default",
+    target: Annotated[
+        str, typer.Option(help="Processors: native, x86-64-v2, x86-64-v3 or x86-64-v4.")
+    ] = "native",
+    threads: Annotated[int, typer.Option(min=1, help="Threads; more than 1 need libgomp.")] = 1,
+) -> None:
+    """Compile kernels for machines without a C compiler: for the given sizes, and for any sizes."""
+    from .. import preset as options_of
+    from .. import save_package
+
+    definition, name = _chosen(file, entry)
+    constants = constants_of(constant)
+    shapes = shapes_of(definition, name, shape, constants)
+    arrays = random_arrays(definition, name, shapes, constants, 0)
+    values = [
+        constants.get(parameter.name, arrays.get(parameter.name))
+        for parameter in parameters_of(definition, name)
+    ]
+    with _quiet(), new_output(out):
+        save_package(
+            out,
+            definition,
+            [(name, *values)],
+            target=target,
+            threads=threads,
+            options=options_of(preset),
+        )
+    echo(f"Wrote the kernels of {name} for {target} to {out}.")
+
+
 @group.command("bench", epilog="Example: graphnet tc bench mm.tc --shape A=64,64 --shape B=64,64")
 def bench_file(
     file: File,

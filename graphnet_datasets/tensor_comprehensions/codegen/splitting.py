@@ -57,14 +57,19 @@ def split(nest: Nest) -> list[Nest]:
 
 
 def _reads_own_output(nest: Nest) -> list[bool]:
-    """Return, for each read, whether it reads a tensor that the nest writes at another point."""
+    """Return, for each read, whether it reads a tensor that the nest writes at another point.
+
+    The reads of a scan do not count, because the parts of its box are executed in its order.
+    """
     written = {
         statement.target.tensor: statement.target.offset
         for statement in (*nest.updates, *nest.epilogues)
     }
     return [
         element.tensor in written
-        and (bool(element.gathers) or element.offset != written[element.tensor])
+        and (
+            bool(element.gathers) or (element.offset != written[element.tensor] and not nest.serial)
+        )
         for value in nest.expressions()
         for element in elements_of(value)
     ]

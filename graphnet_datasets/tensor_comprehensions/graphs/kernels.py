@@ -10,7 +10,7 @@ import torch
 
 from ...errors import KernelInputError
 from ..cache import TuningCache, cache_key
-from ..compiling import compile_instance
+from ..compiling import compile_general, compile_instance
 from ..kernel import Kernel
 from ..language import Instance, PreconditionWarning, check, instantiate
 from ..language.inference import check_strides
@@ -129,6 +129,8 @@ class KernelCache:
         timeout_s: time limit of the C compiler per kernel, in seconds.
         tune_s: tuning time per definition in seconds; 0 disables tuning.
         table: cache of tuned options to read and extend.
+        is_general: whether to compile code that takes the sizes as parameters, with neither
+            options nor tuning.
     """
 
     def __init__(
@@ -137,7 +139,10 @@ class KernelCache:
         timeout_s: float,
         tune_s: float = 0.0,
         table: TuningCache | None = None,
+        *,
+        is_general: bool = False,
     ) -> None:
+        self.is_general = is_general
         self.options, self.timeout_s = options, timeout_s
         self.tune_s, self.table = tune_s, table
         self._kernels: dict[Any, Kernel] = {}
@@ -147,6 +152,8 @@ class KernelCache:
         instance = specialise(group, examples)
         layouts = tuple((tensor.shape, tensor.strides) for tensor in instance.inputs)
         key = (instance.canonical_text, layouts)
+        if key not in self._kernels and self.is_general:
+            self._kernels[key] = compile_general(instance, timeout_s=self.timeout_s)
         if key not in self._kernels:
             options = self.tuned(instance, examples)
             self._kernels[key] = compile_instance(instance, options, timeout_s=self.timeout_s)
