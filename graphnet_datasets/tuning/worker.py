@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compilers.tvm import native_processor
 from ..errors import TuningError
 from ..isolation import RESULT_FILE, Reporter
 from ..scores.tolerance import min_t
@@ -28,17 +29,14 @@ from .extract import (
     replay,
     tool_versions,
 )
+from .interfaces import Space
 from .intrinsics import import_meta_schedule
-from .measurement import TrialStatus
+from .measurement import MAX_TIMING_S, TrialStatus
 from .task import Task
 
 CORRECT_T = -3.0
 """Tolerance t of `runs` at which all outputs of a correct candidate must pass; for float32 within
 0.001 and 0.03 percent."""
-
-MAX_TIMING_S = 3.0
-"""Limit in seconds for all repetitions of a candidate; slow candidates get fewer repetitions, at
-least two."""
 
 _LEAST_INPUT, _GREATEST_INPUT = 0.1, 1.0
 """Inputs are positive, so that roots and logarithms are defined and sums do not cancel."""
@@ -59,7 +57,8 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         from .space_worker import serve_space
 
         trust = bool(payload.get("trust_remote_code"))
-        serve_space(directory / payload["socket"], payload["space"], trust)
+        space = make_space(payload["space"], trust_remote_code=trust)
+        serve_space(directory / payload["socket"], space, native_processor())
         return
     if kind in ("export", "import"):
         trust = bool(payload.get("trust_remote_code"))
@@ -78,6 +77,18 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         (directory / RESULT_FILE).write_bytes(content)
     else:
         measure(job, reporter)
+
+
+def make_space(kind: str, *, trust_remote_code: bool = False) -> Space:
+    """Return the space of a kind, `sketches` or `templates`."""
+    from .space import TvmSpace
+    from .templates.space import TemplateSpace
+
+    if kind == "sketches":
+        return TvmSpace(trust_remote_code=trust_remote_code)
+    if kind == "templates":
+        return TemplateSpace(trust_remote_code=trust_remote_code)
+    raise TuningError(f"There is no space `{kind}`. Choose `sketches` or `templates`.")
 
 
 def exchange(

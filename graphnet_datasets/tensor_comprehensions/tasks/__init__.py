@@ -1,0 +1,5 @@
+"""Tensor comprehensions as tasks of `graphnet_datasets.tuning`.
+
+Only this folder imports `tuning`. It is loaded through the entry point `tc` of the languages of
+tasks, and by `graphnet tc tasks`.
+"""
