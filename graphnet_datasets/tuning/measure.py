@@ -156,14 +156,30 @@ class LiveMeasurer(Measurer):
                 number, done = next(finished)
                 rows[number] = self._judged(candidates[number], done, common)
 
+    def check(
+        self, candidates: Sequence[Candidate]
+    ) -> Iterator[tuple[TrialStatus, str, dict[str, Any]]]:
+        """Build and check candidates without timing them.
+
+        Yields the status of each, in order, with its error and the worker's report; `ok` means that
+        the outputs are correct.
+        """
+        for candidate in candidates:
+            reference = self._reference(self.tasks[candidate.task_id])
+            if not isinstance(reference, Path):
+                yield *reference, {}
+                continue
+            for _, done in self._finished([(0, candidate)], is_timed=False):
+                yield *status_of(done), done.outcome.merged()
+
     def _finished(
-        self, waiting: Sequence[tuple[int, Candidate]]
+        self, waiting: Sequence[tuple[int, Candidate]], *, is_timed: bool = True
     ) -> Generator[tuple[int, Finished], None, None]:
         here = (str(self._directory),)
         jobs = (
             PoolJob(
                 str(number),
-                {"kind": "measure", "job": str(self._write(number, candidate))},
+                {"kind": "measure", "job": str(self._write(number, candidate, is_timed))},
                 reads=here,
             )
             for number, candidate in waiting
@@ -195,7 +211,7 @@ class LiveMeasurer(Measurer):
         if pool is not None:
             pool.close()
 
-    def _write(self, number: int, candidate: Candidate) -> Path:
+    def _write(self, number: int, candidate: Candidate, is_timed: bool) -> Path:
         task = self.tasks[candidate.task_id]
         job = {
             "task_id": task.task_id,
@@ -205,6 +221,7 @@ class LiveMeasurer(Measurer):
             "trace_json": candidate.trace_json,
             "trust_remote_code": self._trust_remote_code,
             "reference": str(self._references[task.task_id]),
+            "is_timed": is_timed,
             **dataclasses.asdict(self.plan),
         }
         return write_bytes(self._directory / f"job-{number}.json", json.dumps(job).encode())

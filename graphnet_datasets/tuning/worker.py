@@ -117,7 +117,8 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     """Build, check and time one candidate, and send the results.
 
     `job` has `workload_json`, `target_json`, `trace_json`, `input_seed`, `reference` (a path),
-    `number`, `repeat`, `min_repeat_ms` and `warmup`.
+    `number`, `repeat`, `min_repeat_ms`, `warmup` and `is_timed`; without timing, the job ends after
+    the check.
     """
     started = time.perf_counter()
     try:
@@ -126,7 +127,8 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     except TuningError as error:
         reporter.send({"status": TrialStatus.SCHEDULE_FAILED, "error": str(error)})
         return
-    _send_features(job, schedule, reporter)
+    if job["is_timed"]:
+        _send_features(job, schedule, reporter)
     try:
         library = build(schedule.mod, target)
     except Exception as error:  # TVM and LLVM raise many types
@@ -153,6 +155,9 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     if not worst_t <= CORRECT_T:
         error = f"The outputs differ from those of the unscheduled workload: t = {worst_t:.3g}."
         reporter.send({"status": TrialStatus.WRONG, "error": error})
+        return
+    if not job["is_timed"]:
+        reporter.send({"status": TrialStatus.OK})
         return
     reporter.enter("time")
     repeat = max(2, min(job["repeat"], int(MAX_TIMING_S / max(call_s, 1e-9))))

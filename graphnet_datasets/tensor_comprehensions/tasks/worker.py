@@ -114,6 +114,9 @@ def measure(task: Task, job: Mapping[str, Any], reporter: Reporter, directory: P
     if problem:
         reporter.send({"status": TrialStatus.WRONG, "error": problem})
         return
+    if not job["is_timed"]:
+        reporter.send({"status": TrialStatus.OK})
+        return
     reporter.enter("time")
     repeat = max(2, min(job["repeat"], int(MAX_TIMING_S / max(call_s, 1e-9))))
     times_ms = repeated(run_ms, job["number"], repeat, job["min_repeat_ms"], job["warmup"])
