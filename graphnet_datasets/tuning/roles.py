@@ -61,7 +61,8 @@ class Role:
         share = random.choice((0.0, 0.5, 1.0), rows)
         is_special = random.random(array.shape) < share
         values = random.choice(np.array(specials, np.float64), array.shape)
-        array[is_special] = values[is_special].astype(array.dtype)
+        with np.errstate(over="ignore"):  # a constant may be infinite in a smaller dtype
+            array[is_special] = values[is_special].astype(array.dtype)
         return array
 
 

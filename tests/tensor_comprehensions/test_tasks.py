@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +75,17 @@ def space(task: Task) -> OptionsSpace:
 
 
 @pytest.fixture(scope="module")
-def rows(task: Task, space: OptionsSpace) -> list[Measurement]:
+def measurer(task: Task) -> Iterator[LiveMeasurer]:
+    with LiveMeasurer([task], plan=PLAN) as measurer:
+        yield measurer
+
+
+@pytest.fixture(scope="module")
+def rows(task: Task, space: OptionsSpace, measurer: LiveMeasurer) -> list[Measurement]:
     """Three random candidates and one of each kind of invalid trace, measured."""
     traces = [*INVALID, '{"extra_flags":["-fplugin=x"]}']
     broken = [Candidate(task.task_id, trace, Origin.RANDOM) for trace in traces]
-    with LiveMeasurer([task], plan=PLAN) as measurer:
-        return list(measurer.measure([*space.sample(task, 3, seed=0), *broken]))
+    return list(measurer.measure([*space.sample(task, 3, seed=0), *broken]))
 
 
 def test_a_task_is_a_definition_with_sizes(task: Task) -> None:
@@ -166,33 +172,34 @@ def predictor(
 
 @pytest.mark.parametrize("name", list(QUICK))
 def test_every_tuner_tunes_a_definition(
-    name: str, task: Task, tmp_path: Path, request: pytest.FixtureRequest
+    name: str,
+    task: Task,
+    space: OptionsSpace,
+    measurer: LiveMeasurer,
+    request: pytest.FixtureRequest,
 ) -> None:
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
     options = dict(QUICK[name])
     if name == "oneshot":
         options["predictor"] = str(request.getfixturevalue("predictor"))
-    write_tuning(tmp_path / "tasks", [task])
-    done = tune_samples(
-        tmp_path / "tasks",
-        tmp_path / "tuned",
-        tuner=name,
-        tuner_options=options,
-        allocator="round-robin",
-        trials=3,
-        seed=1,
-        plan=PLAN,
+    own = OptionsSpace(kind="templates") if name == "bolt" else space
+    result = tune(
+        [task],
+        make_tuner(name, own, seed=1, options=options),
+        measurer,
+        make_allocator("round-robin", [task], options={"slot_trials": 2}),
+        Budget(3),
+        tuner_name=name,
     )
-    statuses = [row.status for row in done.result.rows]
-    assert statuses == ["ok"] * (1 if name == "oneshot" else 3)
-    assert len({row.trace_hash for row in done.result.rows}) == len(statuses)
-    assert {row.tuner for row in read_records(tmp_path / "tuned").measurements} == {name}
+    assert [row.status for row in result.rows] == ["ok"] * (1 if name == "oneshot" else 3)
+    assert len({row.trace_hash for row in result.rows}) == len(result.rows)
+    assert {row.tuner for row in result.rows} == {name}
 
 
 def test_a_stopped_run_goes_on_and_its_records_replay(task: Task, tmp_path: Path) -> None:
     write_tuning(tmp_path / "tasks", [task])
-    settings: dict[str, Any] = {"tuner": "random", "trials": 4, "plan": PLAN}
+    settings: dict[str, Any] = {"tuner": "random", "trials": 3, "plan": PLAN}
     seen: list[str] = []
 
     def stop(progress: Progress) -> None:
@@ -209,7 +216,7 @@ def test_a_stopped_run_goes_on_and_its_records_replay(task: Task, tmp_path: Path
         **settings,
     )
     records = read_records(tmp_path / "tuned")
-    assert [row.trace_hash for row in records.measurements] == seen and len(set(seen)) == 4
+    assert [row.trace_hash for row in records.measurements] == seen and len(set(seen)) == 3
     pool = Pool(records.tasks.values(), records.measurements)
     tasks = list(pool.tasks.values())
     result = tune(
@@ -217,7 +224,7 @@ def test_a_stopped_run_goes_on_and_its_records_replay(task: Task, tmp_path: Path
         make_tuner("random", PoolSpace(pool), seed=0),
         ReplayMeasurer(pool),
         make_allocator("round-robin", tasks, options={"slot_trials": 2}),
-        Budget(4),
+        Budget(3),
     )
     assert {row.trace_hash for row in result.rows} == set(seen)
 

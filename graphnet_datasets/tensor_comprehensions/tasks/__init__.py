@@ -3,3 +3,6 @@
 Only this folder imports `tuning`. It is loaded through the entry point `tc` of the languages of
 tasks, and by `graphnet tc tasks`.
 """
+
+KIND = "tc"
+"""Kind of the targets of these tasks."""

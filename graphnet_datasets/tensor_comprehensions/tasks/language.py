@@ -6,8 +6,7 @@ import importlib.util
 
 from ...errors import MissingExtraError
 from ...tuning.languages import Language
-
-KIND = "tc"
+from . import KIND
 
 
 def _environment(threads: int) -> dict[str, str]:

@@ -28,7 +28,7 @@ from ..language.affine import Affine
 from ..language.expressions import Binary, Call, Load, walk
 from ..language.instance import Instance, Tensor
 from ..options import Options
-from .language import KIND
+from . import KIND
 
 _LEAST_INPUT, _GREATEST_INPUT = 0.1, 1.0
 """Inputs are positive, so that roots and logarithms are defined and sums do not cancel."""
