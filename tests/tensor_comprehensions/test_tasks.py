@@ -17,6 +17,7 @@ pytest.importorskip("islpy", reason="needs islpy (extra tc)")
 
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.errors import TuningError
+from graphnet_datasets.isolation import Limits
 from graphnet_datasets.tensor_comprehensions.options import Options
 from graphnet_datasets.tensor_comprehensions.tasks.making import (
     draw_inputs,
@@ -50,6 +51,8 @@ from graphnet_datasets.tuning.running import tune_samples
 
 SOURCE = "def mv(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) }"
 PLAN = TimingPlan(repeat=2, min_repeat_ms=0)
+LIMITS = Limits(default_timeout_s=3600.0)
+"""A busy machine gives the same verdict."""
 INVALID = ('{"unroll":0}', "[]", "{", '{"threads":8}', '{"unknown":1}')
 NEEDS = {"ansor": "xgboost", "gptune": "gpytorch", "alt": "sklearn", "oneshot": "torch"}
 QUICK: dict[str, dict[str, Any]] = {
@@ -76,7 +79,7 @@ def space(task: Task) -> OptionsSpace:
 
 @pytest.fixture(scope="module")
 def measurer(task: Task) -> Iterator[LiveMeasurer]:
-    with LiveMeasurer([task], plan=PLAN) as measurer:
+    with LiveMeasurer([task], plan=PLAN, limits=LIMITS) as measurer:
         yield measurer
 
 
@@ -152,7 +155,7 @@ def test_candidates_are_built_checked_and_timed(rows: list[Measurement]) -> None
 
 def test_a_task_whose_check_cannot_fail_is_refused() -> None:
     task = make_task("def f(float(N) A) -> (O) { O(n) = A(n) > 2 ? 1.0 : 0.0 }", "f", [(8,)])
-    with LiveMeasurer([task], plan=PLAN) as measurer:
+    with LiveMeasurer([task], plan=PLAN, limits=LIMITS) as measurer:
         (row,) = measurer.measure([Candidate(task.task_id, "{}", Origin.RANDOM)])
     assert row.status is TrialStatus.UNCHECKABLE
     assert row.error == "A check could not fail: all elements of every reference output are equal."
@@ -199,7 +202,7 @@ def test_every_tuner_tunes_a_definition(
 
 def test_a_stopped_run_goes_on_and_its_records_replay(task: Task, tmp_path: Path) -> None:
     write_tuning(tmp_path / "tasks", [task])
-    settings: dict[str, Any] = {"tuner": "random", "trials": 3, "plan": PLAN}
+    settings: dict[str, Any] = {"tuner": "random", "trials": 3, "plan": PLAN, "limits": LIMITS}
     seen: list[str] = []
 
     def stop(progress: Progress) -> None:
@@ -234,7 +237,9 @@ def test_records_are_checked_again_without_timing(
 ) -> None:
     chosen = [dataclasses.replace(row, record_id=str(i)) for i, row in enumerate(rows[2:4])]
     write_tuning(tmp_path / "tuned", [task], chosen)
-    results = recheck_records(tmp_path / "tuned", tmp_path / "out", tasks=[task.task_id[:8]])
+    results = recheck_records(
+        tmp_path / "tuned", tmp_path / "out", tasks=[task.task_id[:8]], limits=LIMITS
+    )
     assert [(result.recorded, result.status) for result in results] == [
         ("ok", "ok"),
         ("schedule_failed", "schedule_failed"),
@@ -249,6 +254,7 @@ def test_the_example_of_the_page_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(tune_samples.__kwdefaults__, "limits", LIMITS)
     page = Path(__file__).parents[2] / "docs" / "tuning.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
     (block,) = (block for block in blocks if "tensor_comprehensions" in block)
