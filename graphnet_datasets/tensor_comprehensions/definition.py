@@ -226,6 +226,24 @@ class Definition:
         described = [framework.describe(example) for example in examples]
         return self._instance(checked, described, constants, False, check_bounds)
 
+    def instance_at(
+        self,
+        name: str,
+        shapes: Sequence[Sequence[int]],
+        *,
+        constants: Mapping[str, int] | None = None,
+        check_bounds: bool | None = None,
+    ) -> Instance:
+        """Return a definition specialised to dense inputs of these shapes; see `compile`.
+
+        >>> tc = define("def f(float(N) A) -> (B) { B(i) = A(i) * 2 }")
+        >>> tc.instance_at("f", [(8,)]).outputs[0].shape
+        (8,)
+        """
+        checked = self.checked(name)
+        described = [("", tuple(shape), row_major(tuple(shape))) for shape in shapes]
+        return self._instance(checked, described, constants or {}, False, check_bounds)
+
     def autotune(
         self,
         name: str,

@@ -17,7 +17,14 @@ from ...cli.terminal import echo
 from ...decoding import read_bytes, read_npy
 from ...errors import DatasetNotFoundError, TensorComprehensionError
 from ...terminal import printable_line
-from .arguments import constants_of, pairs_of, parameters_of, random_arrays, shapes_of
+from .arguments import (
+    constants_of,
+    pairs_of,
+    parameters_of,
+    random_arrays,
+    sets_of_shapes,
+    shapes_of,
+)
 
 if TYPE_CHECKING:
     from .. import Definition
@@ -255,6 +262,44 @@ def tune_file(
             name, *passed, config=config, cache=cache, log=log, progress=show
         )
     echo(f"{options}\nin {cache}")
+
+
+@group.command(
+    "tasks", epilog="Example: graphnet tc tasks mm.tc --shape A=64,64 --shape B=64,64 --out tasks"
+)
+def write_tasks(
+    file: File,
+    out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
+    entry: Entry = None,
+    shape: Shapes = None,
+    constant: Constants = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the kernels.")] = 1,
+) -> None:
+    """Write a definition at concrete sizes as tasks for `graphnet tune`.
+
+    A repeated input, such as a second `--shape A=…`, begins another task; inputs that are not
+    repeated keep their sizes.
+    """
+    try:
+        from ...tuning.records import write_tuning
+    except ImportError as error:
+        raise TensorComprehensionError(
+            "`graphnet tc tasks` needs the package `graphnet_datasets.tuning`, which is not "
+            "installed. Reinstall `graphnet-datasets`, or use `graphnet tc tune`."
+        ) from error
+    from ..tasks.making import make_task
+
+    definition, name = _chosen(file, entry)
+    values = constants_of(constant)
+    with _quiet(), new_output(out):
+        tasks = [
+            make_task(definition, name, shapes, constants=values, threads=threads)
+            for shapes in sets_of_shapes(definition, name, shape, values)
+        ]
+        write_tuning(out, {task.task_id: task for task in tasks}.values())
+    for task in tasks:
+        shapes = ", ".join(map(str, task.arg_shapes))
+        echo(f"{task.task_name} {shapes}: {task.family}, {task.flops} flops, in {out}")
 
 
 @group.command("cache", epilog="Example: graphnet tc cache tc.parquet --from my-org/my-graphs")

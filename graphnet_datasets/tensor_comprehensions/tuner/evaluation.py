@@ -34,7 +34,7 @@ FIRST_RUN_MS = 20.0
 """Overhead of a first run: starting threads and touching memory."""
 
 MEASURE_WORKER = "graphnet_datasets.tensor_comprehensions.tuner.measure_worker"
-_TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "uint16": 3e-2}
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "uint16": 3e-2}
 """Allowed error relative to the scale of an output, for sums in a different order."""
 
 
@@ -195,14 +195,12 @@ class Evaluator:
                 "file": "",
             }
             if tensor.role == "input":
-                entry["file"] = self._write(f"in{place}", _stored(tensor, next(values)))
+                entry["file"] = self._write(f"in{place}", stored(tensor, next(values)))
             elif tensor.role == "output":
                 entry["wanted"] = self._write(f"out{place}", next(expected))
-                entry["tolerance"] = _TOLERANCES.get(str(dtype), 0.0)
+                entry["tolerance"] = TOLERANCES.get(str(dtype), 0.0)
                 if tensor.name in outputs:
-                    entry["file"] = self._write(
-                        f"was{place}", _stored(tensor, outputs[tensor.name])
-                    )
+                    entry["file"] = self._write(f"was{place}", stored(tensor, outputs[tensor.name]))
             entries.append(entry)
         return entries
 
@@ -212,7 +210,7 @@ class Evaluator:
         return str(path)
 
 
-def _stored(tensor: Tensor, array: Any) -> Any:
+def stored(tensor: Tensor, array: Any) -> Any:
     array = np.asarray(array)
     if tensor.dtype.name == "bfloat16" and array.dtype == np.float32:
         return (array.view(np.uint32) >> 16).astype(np.uint16)
