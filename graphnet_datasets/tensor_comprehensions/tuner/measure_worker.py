@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,25 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None: 
         function(pointers, payload["threads"])
         return (time.perf_counter() - start) * 1e3
 
+    measure(payload, reporter, run_ms, lambda: outputs)
+
+
+def measure(
+    payload: dict[str, Any],
+    reporter: Reporter,
+    run_ms: Callable[[], float],
+    read: Callable[[], Sequence[tuple[dict[str, Any], Any]]],
+) -> None:
+    """Check a candidate after its first run, time further runs, and report.
+
+    Args:
+        run_ms: run the candidate once and return its time.
+        read: return the description and the contents of each output.
+    """
     reporter.enter("run")
     first_ms = run_ms()
     reporter.enter("check")
-    for entry, array in outputs:
+    for entry, array in read():
         expected = np.load(entry["wanted"], mmap_mode="r", allow_pickle=False)
         difference = _difference(array, expected, entry["dtype"])
         if not difference <= entry["tolerance"]:
