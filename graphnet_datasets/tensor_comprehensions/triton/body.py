@@ -19,6 +19,7 @@ from .printing import Printer, Registers, cast, number, triton_type
 _GROUP = 8
 """Rows of tiles that run together, so that their operands stay in the cache."""
 _FINISH_BLOCK = 256
+_MAX_UNROLLED = 64
 _SPLIT = "split"
 """Name of the position of a program among those that share a tile."""
 
@@ -230,9 +231,10 @@ class NestWriter:
         if not count:
             return
         is_loop = count > terms.block
-        with lines.block(
-            f"for {name}_begin in range(0, {count}, {terms.block}):" if is_loop else ""
-        ):
+        # Unrolled steps load at the same time.
+        word = "tl.static_range" if terms.block == 1 and count <= _MAX_UNROLLED else "range"
+        head = f"for {name}_begin in {word}(0, {count}, {terms.block}):" if is_loop else ""
+        with lines.block(head):
             begin = [f"s * {count}"] if mapping.split > 1 else []
             begin += [f"{name}_begin"] if is_loop else []
             if terms.block == 1:

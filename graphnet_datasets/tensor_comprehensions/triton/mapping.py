@@ -112,7 +112,7 @@ def _reduction(nest: Nest, options: Options) -> TritonMapping:
         # Programs read rows of points, one term after the other, if there are enough points.
         points_block = min(128, max(32, power_of_two(points // (2 * NUM_PROGRAMS))))
         terms_block = 1
-        if num_terms >= 64 and points < 128 * NUM_PROGRAMS:
+        if num_terms >= 16 and points < 128 * NUM_PROGRAMS:
             terms_block = min(power_of_two(num_terms), _TILE // points_block)
     points_block = min(points_block, power_of_two(points))
     terms_block = min(terms_block, power_of_two(num_terms))
@@ -124,11 +124,17 @@ def _reduction(nest: Nest, options: Options) -> TritonMapping:
 
 
 def _is_contiguous_along_terms(nest: Nest) -> bool:
-    """Return whether a read is contiguous along the innermost reduction, and none along points."""
+    """Return whether terms are read contiguously along the innermost reduction, not along points."""
     inner, last = nest.reductions[-1], nest.dims[-1].name if nest.dims else ""
-    reads = [element for update in nest.updates for element in elements_of(update.value)]
-    along = [element for element in reads if element.offset.coefficient(inner.name) == 1]
-    across = [element for element in reads if last and element.offset.coefficient(last) == 1]
+    terms = {dim.name for dim in nest.reductions}
+    reads = [
+        element.offset
+        for update in nest.updates
+        for element in elements_of(update.value)
+        if terms & set(element.offset.names)
+    ]
+    along = [offset for offset in reads if offset.coefficient(inner.name) == 1]
+    across = [offset for offset in reads if last and offset.coefficient(last) == 1]
     return inner.extent >= 16 and bool(along) and not across
 
 
