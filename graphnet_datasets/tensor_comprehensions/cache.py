@@ -32,6 +32,7 @@ from .codegen.toolchain import compiler_identity
 from .language.instance import Instance, Tensor
 from .options import Options
 from .tables import TC_CACHE_SCHEMA
+from .triton.loading import check_installed
 from .tuner.config import Candidate
 
 GENERATOR_VERSION = 2
@@ -89,6 +90,7 @@ def _gpu(device: Any) -> tuple[str, str, str, int, str]:
     """Return backend, processor, instruction set, threads and compiler of kernels on a GPU."""
     import torch
 
+    check_installed()
     properties = torch.cuda.get_device_properties(device)
     version = importlib.metadata.version("triton")
     isa = f"sm_{properties.major}{properties.minor}"

@@ -56,6 +56,8 @@ def autotune(
     generator = random.Random(config.seed)  # noqa: S311 (a search, no secret)
     default = Options() if device is None else Options().with_triton()
     space = space_of(instance) if device is None else triton_space_of(instance)
+    if device is not None:
+        start = [options.with_triton() for options in start]
     base = start[0] if start else default
     tried: list[Candidate] = []
     start_s = time.perf_counter()
