@@ -96,10 +96,10 @@ def placed(tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int]) -
     dimensions = zip(tensor.stride(), strides, shape, strict=True)
     if all(size <= 1 or have == want for have, want, size in dimensions):
         return tensor
-    made = torch.empty_strided(
+    copy = torch.empty_strided(
         tuple(shape), tuple(strides), dtype=tensor.dtype, device=tensor.device
     )
-    return made.copy_(tensor)
+    return copy.copy_(tensor)
 
 
 def as_array(tensor: torch.Tensor) -> Any:

@@ -92,8 +92,8 @@ class NestWriter:
         self, name: str, lines: Lines, grid: tuple[int, int], warps: int, stages: int
     ) -> Launch:
         code = lines.text
-        used = [tensor for tensor, place in self._tensors.items() if f"({place} + (" in code]
-        return Launch(name, tuple(used), grid, warps, stages)
+        names = [tensor for tensor, place in self._tensors.items() if f"({place} + (" in code]
+        return Launch(name, tuple(names), grid, warps, stages)
 
     def _function(self, kernel: Launch, lines: Lines, comments: Sequence[str]) -> str:
         arguments = ", ".join(self._tensors[tensor] for tensor in kernel.arguments)

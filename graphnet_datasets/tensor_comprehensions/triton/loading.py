@@ -80,10 +80,11 @@ def _check(source: str) -> list[str]:
     return names
 
 
-def _unexpected(source: str, found: str) -> KernelCompileError:
+def _unexpected(source: str, content: str) -> KernelCompileError:
     return KernelCompileError(
-        f"Generated Triton code of {len(source)} characters contains {found}, which the generator "
-        "never writes, so it is not executed. Pass the unchanged `source` of a `TritonProgram`."
+        f"Generated Triton code of {len(source)} characters contains {content}, which the "
+        "generator never writes, so it is not executed. Pass the unchanged `source` of a "
+        "`TritonProgram`."
     )
 
 

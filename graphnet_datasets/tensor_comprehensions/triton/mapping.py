@@ -74,18 +74,18 @@ def _pointwise(dims: tuple[Dim, ...], nest: Nest, options: Options) -> TritonMap
     triton = options.triton
     total = math.prod(dim.extent for dim in dims)
     warps = triton.num_warps or 4
-    fitting = min(1024, max(128, power_of_two(total // (2 * NUM_PROGRAMS))))
-    size = min(triton.pointwise or fitting, power_of_two(total))
-    turned = _turned(dims, nest)
-    if turned is None:
+    default = min(1024, max(128, power_of_two(total // (2 * NUM_PROGRAMS))))
+    size = min(triton.pointwise or default, power_of_two(total))
+    other = _transposed_dim(dims, nest)
+    if other is None:
         return TritonMapping((), (Axis("x", dims, size),), None, 1, warps, 1)
     side = min(32, power_of_two(dims[-1].extent))
-    outer = Axis("y", (turned,), min(power_of_two(turned.extent), max(1, size // side)))
-    grid = tuple(dim for dim in dims[:-1] if dim != turned)
+    outer = Axis("y", (other,), min(power_of_two(other.extent), max(1, size // side)))
+    grid = tuple(dim for dim in dims[:-1] if dim != other)
     return TritonMapping(grid, (outer, Axis("x", dims[-1:], side)), None, 1, warps, 1)
 
 
-def _turned(dims: tuple[Dim, ...], nest: Nest) -> Dim | None:
+def _transposed_dim(dims: tuple[Dim, ...], nest: Nest) -> Dim | None:
     """Return a dimension along which a read is contiguous, other than the innermost one."""
     if len(dims) < 2:
         return None
@@ -124,7 +124,7 @@ def _reduction(nest: Nest, options: Options) -> TritonMapping:
 
 
 def _is_contiguous_along_terms(nest: Nest) -> bool:
-    """Return whether terms are read contiguously along the innermost reduction, not along points."""
+    """Return whether terms are read contiguously along the innermost reduction only."""
     inner, last = nest.reductions[-1], nest.dims[-1].name if nest.dims else ""
     terms = {dim.name for dim in nest.reductions}
     reads = [
@@ -183,13 +183,13 @@ def _fitting(
 
 def _split(num_tiles: int, num_steps: int, least_steps: int, options: Options) -> int:
     """Return the number of programs per tile: more than one if there are too few tiles."""
-    wanted = options.triton.split
-    if wanted is None:
-        wanted = 1
+    split = options.triton.split
+    if split is None:
+        split = 1
         while (
             num_tiles
-            and 2 * wanted * num_tiles <= 2 * NUM_PROGRAMS
-            and (num_steps >= 2 * wanted * least_steps)
+            and 2 * split * num_tiles <= 2 * NUM_PROGRAMS
+            and (num_steps >= 2 * split * least_steps)
         ):
-            wanted *= 2
-    return max(1, min(wanted, num_steps))
+            split *= 2
+    return max(1, min(split, num_steps))

@@ -92,9 +92,9 @@ def write_triton(instance: Instance, options: Options | None = None) -> TritonPr
         comments = [
             f"#{comment(instance.statements[number].text)[2:]}" for number in nest.statements
         ]
-        text, added = writer.write(f"tc_kernel_{place}", comments)
+        text, kernels = writer.write(f"tc_kernel_{place}", comments)
         bodies.append(text)
-        launches += added
+        launches += kernels
         for name, element in writer.partials.items():
             types[name] = element.type
             partials[name] = mapping.split * math.prod(dim.extent for dim in nest.dims)
@@ -128,12 +128,12 @@ def _pieces(nest: Nest, options: Options) -> list[Nest]:
 
 def _stored(instance: Instance, nests: Sequence[Nest], place: int) -> frozenset[str]:
     """Return the tensors whose contents are used after a nest."""
-    used = {tensor.name for tensor in instance.outputs}
+    names = {tensor.name for tensor in instance.outputs}
     for other in (*nests[:place], *nests[place + 1 :]):
         for value in other.expressions():
-            used |= {element.tensor for element in elements_of(value)}
-        used |= {update.target.tensor for update in other.updates if update.start == "memory"}
-    return frozenset(used)
+            names |= {element.tensor for element in elements_of(value)}
+        names |= {update.target.tensor for update in other.updates if update.start == "memory"}
+    return frozenset(names)
 
 
 def _order_of(placed: Coalesced) -> Plan:

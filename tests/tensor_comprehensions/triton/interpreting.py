@@ -4,8 +4,8 @@
 
 Prints a line of JSON per case: its name, and an error or the largest difference from the
 language's interpreter relative to the scale of the output. Triton's interpreter has no libdevice,
-so those functions are evaluated by NumPy, as in the language's interpreter. It stores bfloat16 as the
-upper half of float32 and multiplies the bits in `tl.dot`, so factors are widened first.
+so those functions are evaluated by NumPy, as in the language's interpreter. It stores bfloat16 as
+the upper half of float32 and multiplies the bits in `tl.dot`, so factors are widened first.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def difference(case: Case) -> float:
         view = memory.as_strided(tensor.shape, tensor.strides)
         arrays[tensor.name] = view.copy_(dense)
     for tensor in (*instance.outputs, *instance.temporaries):
-        made = torch.full(tensor.shape, 77, dtype=torch_dtype(tensor.dtype.name))
+        memory = torch.full(tensor.shape, 77, dtype=torch_dtype(tensor.dtype.name))
         if tensor.name in start:
-            made = torch.from_numpy(np.asarray(start[tensor.name])).to(made.dtype).clone()
-        arrays[tensor.name] = made
+            memory = torch.from_numpy(np.asarray(start[tensor.name])).to(memory.dtype).clone()
+        arrays[tensor.name] = memory
     for name, count in program.partials.items():
         arrays[name] = torch.full((count,), 77, dtype=torch_dtype(program.types[name].name))
     for launch in program.launches:
