@@ -150,7 +150,7 @@ def measure(
 
 def measure_gpu(kernel: paper.PaperKernel, arguments: argparse.Namespace) -> dict[str, float]:
     """Print the figures of one kernel on a GPU and return the ratios to eager by arm."""
-    source = kernel.source.replace("float", arguments.dtype) if arguments.dtype else kernel.source
+    source = paper.in_dtype(kernel.source, arguments.dtype or "float")
     definition, eager = define(source), EAGER[kernel.name]
     name = definition.names[0]
     tensors = [torch.from_numpy(array).cuda() for array in inputs_of(kernel)]

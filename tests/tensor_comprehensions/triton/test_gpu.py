@@ -51,7 +51,7 @@ def test_kernels_of_the_paper_agree_with_eager(
     kernel: paper.PaperKernel, dtype: torch.dtype, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = str(dtype).removeprefix("torch.")
-    definition = define(kernel.source.replace("float", name))
+    definition = define(paper.in_dtype(kernel.source, name))
     tensors = tensors_of(kernel, dtype)
     results = definition(definition.names[0], *tensors, options=TRITON)
     results = results if isinstance(results, tuple) else (results,)

@@ -96,7 +96,7 @@ def test_the_paper_compiles_at_its_sizes_in_float32_and_bfloat16(
     kernel: paper.PaperKernel,
 ) -> None:
     for dtype in ("float", "bfloat16"):
-        source = kernel.source.replace("float", dtype)
+        source = paper.in_dtype(kernel.source, dtype)
         program = write_triton(instance_of(source, *kernel.shapes))
         texts = assembly(program)
         for launch, text in zip(program.launches, texts, strict=True):
