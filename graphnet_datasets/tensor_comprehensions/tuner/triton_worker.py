@@ -38,12 +38,13 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
             array = np.load(entry["file"], allow_pickle=False)
         else:
             array = np.zeros(entry["shape"], entry["dtype"])
-        dense = torch.from_numpy(array)
         steps = zip(entry["shape"], entry["strides"], strict=True)
         extent = 1 + sum((size - 1) * step for size, step in steps) if array.size else 0
-        memory = torch.zeros(extent, dtype=dense.dtype)
-        memory.as_strided(entry["shape"], entry["strides"]).copy_(dense)
-        tensors[entry["name"]] = memory.to(device)
+        memory = np.zeros(extent, array.dtype)
+        strides = [stride * array.itemsize for stride in entry["strides"]]
+        np.lib.stride_tricks.as_strided(memory, entry["shape"], strides)[...] = array
+        # Bytes, because torch lacks operators for some types, and NumPy lacks bfloat16.
+        tensors[entry["name"]] = torch.from_numpy(memory.view(np.uint8)).to(device)
         if entry["role"] == "output":
             outputs.append(entry)
     for name, count in payload["partials"].items():
@@ -65,8 +66,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
 
     def read() -> list[tuple[dict[str, Any], Any]]:
         return [
-            (entry, tensors[entry["name"]].cpu().numpy().reshape(entry["shape"]))
-            for entry in outputs
+            (entry, tensors[entry["name"]].cpu().numpy().view(entry["dtype"])) for entry in outputs
         ]
 
     measure(payload, reporter, run_ms, read)
