@@ -1,11 +1,11 @@
 """Generated Triton code as functions, compiled for a GPU.
 
 Triton compiles Python functions from their source text. The text of `write_triton` is therefore
-executed, and this is the only module that does so. It never comes from a file: text from elsewhere
-cannot take its place. Executing it only defines functions, which is checked first: apart from fixed
-imports, it consists of functions decorated with `triton.jit`, whose bodies Triton translates and
-Python does not run. Names in it are chosen by the generator, and text of a definition occurs only
-in comments.
+executed, and this is the only module that does so. The text comes from the same process or, in a
+worker of the tuner, from the process that started it; it is never read from a cache. Executing it
+only defines functions, which is checked first: apart from fixed imports, it consists of functions
+decorated with `triton.jit`, whose bodies Triton translates and Python does not run. The generator
+chooses all names in it, and text of a definition occurs only in comments.
 """
 
 from __future__ import annotations
