@@ -25,12 +25,14 @@ from .presets import PRESETS, preset
 class TensorComprehensions(Compiler):
     """Compile the supported operators of a graph with Tensor Comprehensions.
 
+    Kernels are C on a CPU and Triton on a GPU.
+
     Every kernel is compared with eager on the example inputs. A kernel that fails to compile or
     disagrees is dropped, and its operators run in eager and count as fallback.
     """
 
     name = "tc"
-    devices = ("cpu",)
+    devices = ("cpu", "cuda")
     package = "islpy"
     extra = "tc"
     option_table: ClassVar[Mapping[str, Option]] = {

@@ -16,13 +16,14 @@ from .arguments import Framework, framework_of
 from .cache import TuningCache, cache_key
 from .calling import BoundKernel, by_name
 from .compiling import compile_general, compile_instance
-from .cuda import torch_kernel
+from .cuda import GpuKernel, torch_kernel
 from .language import CheckedDefinition, Inference, Instance, check, infer, instantiate
 from .language.inference import check_strides
 from .language.instance import row_major
 from .language.interpreter import interpret
 from .options import Options
 from .packages import Package
+from .triton.kernel import TritonKernel
 from .tuner import Progress, TunerConfig, autotune
 
 MAX_MEMOISED = 256
@@ -202,7 +203,7 @@ class Definition:
                     f"{tensor.dtype}. Convert it first."
                 )
         if framework.device is not None:
-            kernel = torch_kernel(instance, options, framework.device)
+            kernel = _gpu_kernel(instance, options, framework.device)
         elif self._package is not None and (ready := self._package.kernel(instance)) is not None:
             kernel = ready
         elif self._package is not None and shutil.which((options or Options()).compiler) is None:
@@ -259,6 +260,8 @@ class Definition:
     ) -> Options:
         """Search for the fastest options for inputs like the examples.
 
+        For tensors on a GPU, the options of Triton are searched.
+
         Args:
             examples: tensors to check and time candidates with.
             start: options to try first.
@@ -275,21 +278,24 @@ class Definition:
         """
         checked = self.checked(name)
         framework, inputs, constants = self._prepared(checked, examples, None)
-        if framework.device is not None:
-            raise KernelInputError(
-                f"Options are tuned on CPU tensors, but these inputs are on `{framework.device}`. "
-                "Move them to the CPU."
-            )
         described = [framework.describe(array) for array in inputs]
         instance = self._instance(checked, described, constants, False, check_bounds)
         first = [start] if isinstance(start, Options) else list(start)
         table = TuningCache(cache) if cache is not None else None
-        key = cache_key(instance)
+        key = cache_key(instance, device=framework.device)
         if table is not None and load:
             first += table.ranked(key, any_machine=True)
         config = config or TunerConfig()
         arrays = [framework.to_numpy(array) for array in inputs]
-        result = autotune(instance, arrays, start=first, config=config, log=log, progress=progress)
+        result = autotune(
+            instance,
+            arrays,
+            start=first,
+            config=config,
+            device=framework.device,
+            log=log,
+            progress=progress,
+        )
         if table is not None and store:
             table.add(key, result.ranked()[: config.num_saved])
         return result.options
@@ -303,7 +309,8 @@ class Definition:
         are returned.
         """
         instance = self.instance(name, *examples, check_bounds=check_bounds)
-        return TuningCache(cache).best(cache_key(instance), any_machine=True)
+        device = framework_of(examples).device
+        return TuningCache(cache).best(cache_key(instance, device=device), any_machine=True)
 
     def __call__(
         self,
@@ -427,6 +434,15 @@ class Definition:
                 "these sizes. Pass `check_bounds=True` to clamp the subscript."
             )
         return instance
+
+
+def _gpu_kernel(
+    instance: Instance, options: Options | None, device: Any
+) -> GpuKernel | TritonKernel:
+    """Compile an instance for a GPU with the generator that the options name."""
+    if options is not None and options.gpu == "triton":
+        return TritonKernel(instance, options, device)
+    return torch_kernel(instance, options, device)
 
 
 def _is_literal(value: Any) -> bool:

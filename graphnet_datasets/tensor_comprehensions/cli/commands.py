@@ -125,7 +125,7 @@ def compile_file(
     preset: Preset = "default",
     emit: Annotated[
         str,
-        typer.Option(help="Output: c, cuda, schedule, loops, svg or nothing."),
+        typer.Option(help="Output: c, cuda, triton, schedule, loops, svg or nothing."),
     ] = "c",
 ) -> None:
     """Compile a definition for the given sizes and print the generated code or its schedule."""
@@ -138,7 +138,7 @@ def compile_file(
         echo(_EMITTED[emit](kernel))
     steps = kernel.kernel.seconds.items()
     times = ", ".join(f"{step} {value * 1e3:.0f} ms" for step, value in steps)
-    echo(f"{kernel!r}: {times}", err=emit in ("c", "cuda", "svg"))
+    echo(f"{kernel!r}: {times}", err=emit in ("c", "cuda", "triton", "svg"))
 
 
 @group.command(
@@ -384,6 +384,12 @@ def _cuda(kernel: Any) -> str:
     return write_cuda(kernel.instance, kernel.options).source
 
 
+def _triton(kernel: Any) -> str:
+    from ..triton import write_triton
+
+    return write_triton(kernel.instance, kernel.options).source
+
+
 def _loops(kernel: Any) -> str:
     from ..polyhedral import as_loops, domains
 
@@ -399,6 +405,7 @@ def _svg(kernel: Any) -> str:
 _EMITTED: dict[str, Callable[[Any], str]] = {
     "c": lambda kernel: kernel.source,
     "cuda": _cuda,
+    "triton": _triton,
     "schedule": lambda kernel: str(kernel.schedule),
     "loops": _loops,
     "svg": _svg,

@@ -29,8 +29,8 @@ MAX_PIECES = 12
 Box = dict[str, tuple[int, int]]
 
 
-def split(nest: Nest) -> list[Nest]:
-    """Split a nest into nests over disjoint parts of its box."""
+def split(nest: Nest, max_pieces: int = MAX_PIECES) -> list[Nest]:
+    """Split a nest into nests over disjoint parts of its box, at most `max_pieces`."""
     box = {name: (0, extent) for name, extent in nest.extents.items()}
     cuts: dict[str, set[int]] = {dim.name: set() for dim in nest.dims}
     for value in nest.expressions():
@@ -47,7 +47,7 @@ def split(nest: Nest) -> list[Nest]:
     count = 1
     for dim_edges in edges.values():
         count *= len(dim_edges) - 1
-    if count == 1 or count > MAX_PIECES:
+    if count == 1 or count > max_pieces:
         return [_simplified(nest, box)]
     names = list(edges)
     pieces = []

@@ -58,8 +58,8 @@ def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgra
         if tensor.dtype.is_float and tensor.dtype.bits == 16:
             raise TensorComprehensionError(
                 f"`{tensor.name}` is {tensor.dtype.name}, but CUDA code is only generated for "
-                "float32 "
-                "and float64. Convert it first."
+                "float32 and float64. Convert it first, or generate Triton with "
+                "`Options().with_triton()`."
             )
     dependences = relations(instance)
     groups = fuse(

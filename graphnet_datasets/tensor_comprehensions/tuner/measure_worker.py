@@ -33,10 +33,25 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None: 
             if entry["role"] == "output":
                 outputs.append((entry, array))
     run_ms = loaded(payload["object"], arrays, payload["threads"])
+    measure(payload, reporter, run_ms, lambda: outputs)
+
+
+def measure(
+    payload: dict[str, Any],
+    reporter: Reporter,
+    run_ms: Callable[[], float],
+    read: Callable[[], Sequence[tuple[dict[str, Any], Any]]],
+) -> None:
+    """Check a candidate after its first run, time further runs, and report.
+
+    Args:
+        run_ms: run the candidate once and return its time.
+        read: return the description and the contents of each output.
+    """
     reporter.enter("run")
     first_ms = run_ms()
     reporter.enter("check")
-    for entry, array in outputs:
+    for entry, array in read():
         expected = np.load(entry["wanted"], mmap_mode="r", allow_pickle=False)
         error = difference(array, expected, entry["dtype"])
         if not error <= entry["tolerance"]:
