@@ -71,18 +71,18 @@ def write_triton(instance: Instance, options: Options | None = None) -> TritonPr
         for nest in _nests_of(instance, group)
         for piece in _pieces(nest, options)
     ]
-    schedule = schedule_of(
-        instance, [((), [placed_nest], [_order_of(placed_nest)]) for placed_nest in placed], GPU
-    )
-    dependences.check(schedule)
     nests = [placed_nest.nest for placed_nest in placed]
     for nest in nests:
         if nest.is_ordered:
             text = instance.statements[nest.statements[0]].text
             raise TensorComprehensionError(
-                f"`{text}` is a scan or a scatter, for which no Triton code is generated. Leave "
-                "out `with_triton()`, so that CUDA code is generated."
+                f"`{text}` is a scan or a scatter, for which no Triton code is generated. Compile "
+                'with `Options(gpu="nvrtc")`.'
             )
+    schedule = schedule_of(
+        instance, [((), [placed_nest], [_order_of(placed_nest)]) for placed_nest in placed], GPU
+    )
+    dependences.check(schedule)
     names = tensor_names(instance)
     helpers, bodies, launches = Helpers(), [], []
     types = {tensor.name: tensor.dtype for tensor in instance.tensors}

@@ -170,6 +170,18 @@ def test_registered_functions_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "shapes"),
+    [
+        ("def f(float(N) A) -> (S) { S(i) = S(i-1) + A(i) where i in 0:N }", [(8,)]),
+        ("def f(float(N) A, int32(N) I) -> (float(4) O) { O(I(i)) +=! A(i) }", [(8,), (8,)]),
+    ],
+)
+def test_scans_and_scatters_are_refused(source: str, shapes: list[tuple[int, ...]]) -> None:
+    with pytest.raises(TensorComprehensionError, match="is a scan or a scatter"):
+        write_triton(instance_of(source, *shapes))
+
+
+@pytest.mark.parametrize(
     ("text", "content"),
     [
         ("import os\n", "other imports"),
