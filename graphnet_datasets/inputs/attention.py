@@ -243,7 +243,7 @@ def find_factor(scores: Array) -> float | None:
     Returns None if no factor reaches the interval, because scores are constant or masked.
 
     >>> round(find_factor(np.array([[0.0, 0.1, 0.2, 0.1]], np.float32)))
-    18
+    21
     """
     scores = scores[:: 1 + scores.size // _MAX_SOLVED]
     low, high = -_MAX_EXPONENT, _MAX_EXPONENT
