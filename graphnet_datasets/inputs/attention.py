@@ -107,8 +107,9 @@ def _scale_of(sample: Sample, op: Op) -> int | None:
     places = rules_of(sample.framework).norm(op)
     place = 1 if places is not None and places[1] == 3 else 3
     weight = ref_of(operand(op, (place, "weight")))
-    is_weight = weight is not None and weight < len(sample.inputs)
-    return weight if is_weight and sample.inputs[weight].role in WEIGHT_ROLES else None
+    if weight is None or weight >= len(sample.inputs):
+        return None
+    return weight if sample.inputs[weight].role in WEIGHT_ROLES else None
 
 
 def _attention(sample: Sample, uses: WeightUses, op: Op) -> Attention:
