@@ -57,7 +57,8 @@ def test_repeated_blocks_are_compiled_once_and_the_rest_is_left_to_eager() -> No
 def test_further_sizes_share_compiled_code() -> None:
     torch.manual_seed(0)
     module = Block().eval()
-    compiler = make_compiler("tc", options={"max_specialised": 1})
+    options = {"max_specialised": 1, "compile_timeout_s": 600.0}
+    compiler = make_compiler("tc", options=options)
     assert isinstance(compiler, TensorComprehensions)
     compiled = compiler.compile(module, {"x": torch.randn(5, 12)})
     objects = set()

@@ -55,7 +55,8 @@ def write_general(instance: Instance, machine: Machine, threads: int = 2) -> Pro
     parameters: list[int] = []
     for number, statement in enumerate(instance.statements):
         body.line(comment(statement.text))
-        _General(nest_of(instance, number), context, body, parameters).write()
+        with body.block(""):
+            _General(nest_of(instance, number), context, body, parameters).write()
     parts = [
         prelude(machine),
         functions.text,

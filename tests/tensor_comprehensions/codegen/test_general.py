@@ -18,6 +18,7 @@ from ..kernels import inputs_of, instance_of
 NORM = """def f(float(N,C) X, float(C) W) -> (O) {
     mean(n) +=! X(n,c) / C  var(n) +=! (X(n,c) - mean(n)) * (X(n,c) - mean(n))
     O(n,c) = (X(n,c) - mean(n)) * rsqrt(var(n) / C + 1e-5) * W(c) }"""
+SCALARS = "def f(float(N) A) -> (S, M) { S +=! A(i)  M max=! A(i)  S = S / M }"
 WINDOW = """def f(float(N,C) X, float(3,C,D) W) -> (O) {
     O(i,d) +=! (2*i+k-1 >= 0 && 2*i+k-1 < N ? X(2*i+k-1,c) : 0.0) * W(k,c,d) where i in 0:N/2 }"""
 
@@ -26,6 +27,7 @@ WINDOW = """def f(float(N,C) X, float(3,C,D) W) -> (O) {
     ("source", "shapes"),
     [
         (NORM, [((4, 9), (9,)), ((300, 77), (77,)), ((5, 3), (3,))]),
+        (SCALARS, [((8,),), ((70,),)]),
         (WINDOW, [((8, 5), (3, 5, 6)), ((60, 7), (3, 7, 9)), ((9, 3), (3, 3, 4))]),
     ],
 )
