@@ -15,7 +15,7 @@ from ..language.expressions import Constant, Expression
 from ..language.instance import Instance
 from ..polyhedral.domains import index_names, statement_name
 from ..polyhedral.schedule import Loop, Nested, Schedule, StatementSchedule
-from .c_types import c_number, c_type, comment
+from .c_types import c_number, c_type
 from .elements import Element, Nest, Update
 from .functions import FunctionTable
 from .machine import Machine
@@ -53,8 +53,7 @@ def write_general(instance: Instance, machine: Machine, threads: int = 2) -> Pro
         body.line(f"{const}{c_type(tensor.dtype)} *const restrict t{place} = a[{place}];")
     body.line(f"const long *const restrict s = a[{len(instance.tensors)}];")
     parameters: list[int] = []
-    for number, statement in enumerate(instance.statements):
-        body.line(comment(statement.text))
+    for number in range(len(instance.statements)):
         with body.block(""):
             _General(nest_of(instance, number), context, body, parameters).write()
     parts = [
