@@ -2,10 +2,11 @@
 
     python benchmarks/fuzz_kernels.py [--kernels 20000] [--seed 0] [--jobs 2]
 
-Half of the definitions are arbitrary statements; the others are convolutions, poolings and windows
-in all layouts, types and paddings, and in place. Each is compiled three times: without vectors,
-with the default options and with random ones. Prints a JSON line per process; the exit status is 1
-if a kernel differs or does not compile, with the smallest such definition.
+Half of the definitions are arbitrary statements, scans and scatters; the others are convolutions,
+poolings and windows in all layouts, types and paddings, and in place. Each is compiled four times:
+without vectors, with the default options, with random ones, and with sizes as parameters. Prints a
+JSON line per process; the exit status is 1 if a kernel differs or does not compile, with the
+smallest such definition.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.tensor_comprehensions.definitions import Case, cases, windows
 from tests.tensor_comprehensions.kernels import assert_agree
 
-KERNELS_PER_DEFINITION = 3
+KERNELS_PER_DEFINITION = 4
 
 
 def fuzz(options: tuple[int, int, str]) -> dict[str, object]:

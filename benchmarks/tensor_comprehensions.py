@@ -3,6 +3,7 @@
     python benchmarks/tensor_comprehensions.py                       # every kernel, 2 threads and 1
     python benchmarks/tensor_comprehensions.py --kernel gconv --threads 1
     python benchmarks/tensor_comprehensions.py --inductor --tune 60  # against inductor, and tuned
+    python benchmarks/tensor_comprehensions.py --gpu --gpu-tune 60   # on a GPU: NVRTC and Triton
     python benchmarks/tensor_comprehensions.py --table lines.jsonl   # kept lines as Markdown
 
 Each line has the medians and minima of interleaved calls, their ratio (of medians), the largest
@@ -10,11 +11,16 @@ error relative to the largest value of each output of a float64 reference, and t
 text to the first result. `untuned` is what the model chooses, `tuned` what a search of so many
 seconds found; searching is part of no time. Our results are allocated beforehand, torch's by its
 own allocator. A last line has the geometric means.
+
+On a GPU, every arm is the public call, which allocates its results, timed by events of the device.
+`--dtype` gives the inputs 16 bits; NVRTC has no such types, so its arm is then missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import json
 import math
 import os
@@ -22,15 +28,16 @@ import statistics
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812 (torch's own name for it)
 from tc import paper
+from tc.eager import EAGER, Tensors
 
+from graphnet_datasets.tensor_comprehensions import define
 from graphnet_datasets.tensor_comprehensions.codegen.machine import this_machine
 from graphnet_datasets.tensor_comprehensions.compiling import compile_instance
 from graphnet_datasets.tensor_comprehensions.kernel import Kernel
@@ -38,82 +45,8 @@ from graphnet_datasets.tensor_comprehensions.language import check, instantiate
 from graphnet_datasets.tensor_comprehensions.options import Options
 from graphnet_datasets.tensor_comprehensions.tuner import TunerConfig, autotune
 
-Tensors = Sequence[torch.Tensor]
 LARGE_BYTES = 300 << 20
 """Above this a float64 reference of the whole would take too much memory; float32's is taken."""
-
-
-def convolution(i: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> Tensors:
-    n, g, c, height, width = i.shape
-    flat = i.reshape(n, g * c, height, width)
-    out = F.conv2d(flat, w.reshape(-1, *w.shape[2:]), b.reshape(-1), groups=g)
-    return (out.reshape(n, g, -1, *out.shape[2:]),)
-
-
-def mlp3(i: torch.Tensor, *weights: torch.Tensor) -> Tensors:
-    results, value = [], i
-    for weight, bias in zip(weights[::2], weights[1::2], strict=True):
-        value = torch.relu(F.linear(value, weight, bias))
-        results.append(value)
-    return results
-
-
-def bags(l1: torch.Tensor, i1: torch.Tensor, *rest: torch.Tensor) -> Tensors:
-    first = F.embedding_bag(i1, l1, mode="sum")
-    return (first, *bags(*rest)) if rest else (first,)
-
-
-def production(*inputs: torch.Tensor) -> Tensors:
-    i3, w, i4, w1, b1, *layers = inputs[4:]
-    first = torch.relu(torch.addmm(b1, i4, w1))
-    return (*bags(*inputs[:4]), F.linear(i3, w), first, *mlp3(first, *layers))
-
-
-def kronecker3(w0: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor, x: torch.Tensor) -> Tensors:
-    xw2 = x @ w2.T
-    xw1 = torch.matmul(w1, xw2)
-    m, n0, d1, d2 = xw1.shape
-    return torch.matmul(w0, xw1.reshape(m, n0, d1 * d2)).reshape(m, -1, d1, d2), xw1, xw2
-
-
-def moments(i: torch.Tensor) -> Tensors:
-    total, total2 = i.sum(1), (i * i).sum(1)
-    mean = total / i.shape[1]
-    return total, mean, total2, total2 / i.shape[1] - mean * mean
-
-
-def group_norm(i: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor) -> Tensors:
-    n, g, d, height, width = i.shape
-    flat = i.reshape(n, g * d, height, width)
-    return (F.group_norm(flat, g, gamma.reshape(-1), beta.reshape(-1)).reshape(i.shape),)
-
-
-def wavenet(*inputs: torch.Tensor) -> Tensors:
-    data, fw, fb, gw, gb, rw, rb, sw, sb, dilation = inputs
-    distance = dilation.shape[0]
-    padded = F.pad(data, (distance, 0))
-    filtered = F.conv1d(padded, fw, fb, dilation=distance)
-    gate = F.conv1d(padded, gw, gb, dilation=distance)
-    z = torch.tanh(filtered) * torch.sigmoid(gate)
-    return filtered, gate, z, data + F.conv1d(z, rw[..., None], rb), F.conv1d(z, sw[..., None], sb)
-
-
-EAGER: dict[str, Callable[..., Tensors]] = {
-    "tmm": lambda a, b: (a @ b.T,),
-    "tbmm": lambda x, y: (torch.bmm(x, y),),
-    "gconv": convolution,
-    "1LUT": bags,
-    "2LUT": bags,
-    "C3": lambda i, w: (F.linear(i, w),),
-    "MLP1": lambda i, w, b: (torch.relu(torch.addmm(b, i, w)),),
-    "MLP3": mlp3,
-    "production": production,
-    "Kronecker3": kronecker3,
-    "moments": moments,
-    "group norm": group_norm,
-    "WaveNet": wavenet,
-    "layer norm": lambda i, g, b: (F.layer_norm(i, (i.shape[1],), g, b),),
-}
 
 
 def inputs_of(kernel: paper.PaperKernel) -> list[np.ndarray]:
@@ -215,6 +148,75 @@ def measure(
     return ratios
 
 
+def measure_gpu(kernel: paper.PaperKernel, arguments: argparse.Namespace) -> dict[str, float]:
+    """Print the figures of one kernel on a GPU and return the ratios to eager by arm."""
+    source = paper.in_dtype(kernel.source, arguments.dtype or "float")
+    definition, eager = define(source), EAGER[kernel.name]
+    name = definition.names[0]
+    tensors = [torch.from_numpy(array).cuda() for array in inputs_of(kernel)]
+    if arguments.dtype:
+        kind = getattr(torch, arguments.dtype)
+        tensors = [each.to(kind) if each.is_floating_point() else each for each in tensors]
+    triton = Options().with_triton()
+    options = {"triton": triton, "triton_tf32": triton.with_triton(input_precision="tf32")}
+    if arguments.dtype:
+        del options["triton_tf32"]
+    else:
+        options["nvrtc"] = Options()
+    line: dict[str, Any] = {"kernel": kernel.name, "size": kernel.size, "dtype": arguments.dtype}
+    if arguments.gpu_tune:
+        config = TunerConfig(generations=1000, budget_s=arguments.gpu_tune)
+        options["triton_tuned"] = definition.autotune(name, *tensors, config=config)
+        line["tuned_options"] = options["triton_tuned"].to_dict()["triton"]
+    is_large = sum(each.nbytes for each in tensors) > LARGE_BYTES
+    wide = [
+        each.double() if each.is_floating_point() and not is_large else each for each in tensors
+    ]
+    wanted = [result.cpu() for result in eager(*wide)]
+    del wide
+    arms: dict[str, Callable[[], Any]] = {"eager": lambda: eager(*tensors)}
+    for arm, chosen in options.items():
+        start = time.perf_counter()
+        results = definition(name, *tensors, options=chosen)
+        torch.cuda.synchronize()
+        line[f"{arm}_first_result_s"] = round(time.perf_counter() - start, 3)
+        results = results if isinstance(results, tuple) else (results,)
+        line[f"{arm}_error"] = error_of([each.double().cpu().numpy() for each in results], wanted)
+        arms[arm] = functools.partial(definition, name, *tensors, options=chosen)
+    times = event_times(arms)
+    with tf32_allowed():
+        times["eager_tf32"] = event_times({"eager": arms["eager"]})["eager"]
+    medians = {arm: statistics.median(each) for arm, each in times.items()}
+    line["median_ms"] = {arm: round(each, 5) for arm, each in medians.items()}
+    ratios = {f"{arm}_vs_eager": medians["eager"] / medians[arm] for arm in options}
+    print(json.dumps(line | {arm: round(ratio, 3) for arm, ratio in ratios.items()}), flush=True)
+    return ratios
+
+
+@contextlib.contextmanager
+def tf32_allowed() -> Iterator[None]:
+    """Let torch compute products of float32 in TF32."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def event_times(arms: dict[str, Callable[[], Any]], num_runs: int = 20) -> dict[str, list[float]]:
+    """Call the arms in turn and return their times in ms by events of the device."""
+    times: dict[str, list[float]] = {arm: [] for arm in arms}
+    for run in range(num_runs + 3):
+        for arm, call in arms.items():
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            call()
+            end.record()
+            torch.cuda.synchronize()
+            if run >= 3:
+                times[arm].append(begin.elapsed_time(end))
+    return times
+
+
 def table(lines: Sequence[dict[str, Any]]) -> str:
     """Return kept lines as a table in Markdown, the numbers of threads side by side."""
     kernels = [each for each in lines if "kernel" in each]
@@ -247,6 +249,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="of timing for each kernel")
     parser.add_argument("--tune", type=float, default=0.0, help="seconds of search for each kernel")
     parser.add_argument("--inductor", action="store_true")
+    parser.add_argument("--gpu", action="store_true", help="measure on a GPU")
+    parser.add_argument("--gpu-tune", type=float, default=0.0, help="seconds of search on a GPU")
+    parser.add_argument("--dtype", choices=("float16", "bfloat16"), help="of inputs on a GPU")
     parser.add_argument("--embeddings", type=int, default=100_000, help="rows of a look-up table")
     parser.add_argument("--table", nargs="+", type=Path, metavar="FILE", help="of kept lines")
     arguments = parser.parse_args()
@@ -262,15 +267,21 @@ def main() -> None:
 
 def measure_all(arguments: argparse.Namespace) -> None:
     """Print the figures of all kernels and their means."""
-    for threads in arguments.threads or [2, 1]:
+    for threads in [0] if arguments.gpu else arguments.threads or [2, 1]:
         found: dict[str, list[float]] = {}
         for kernel in paper.kernels(arguments.embeddings):
             if arguments.kernel and not any(each in kernel.label for each in arguments.kernel):
                 continue
-            for name, ratio in measure(kernel, threads, arguments).items():
+            if arguments.gpu:
+                ratios_by_arm = measure_gpu(kernel, arguments)
+            else:
+                ratios_by_arm = measure(kernel, threads, arguments)
+            for name, ratio in ratios_by_arm.items():
                 found.setdefault(name, []).append(ratio)
         summary: dict[str, Any] = {"summary": "tensor_comprehensions", "threads": threads}
         summary |= {"processor": this_machine().model, "isa": this_machine().isa}
+        if arguments.gpu:
+            summary |= {"gpu": torch.cuda.get_device_name()}
         for name, ratios in found.items():
             summary[name] = {
                 "geometric_mean": round(math.exp(statistics.fmean(map(math.log, ratios))), 3),

@@ -47,6 +47,18 @@ def main(arguments: list[str] | None = None) -> int:
     again.set_defaults(run=_calibrate)
     again.add_argument("--out", type=Path, default=EMBEDDED)
     again.add_argument("--jobs", type=int, default=default_jobs())
+    again.add_argument(
+        "--every", type=int, help="only compare one graph in so many, and change no table"
+    )
+    again.add_argument(
+        "--journal",
+        type=Path,
+        default=Path("build/signals.jsonl"),
+        help="with --every: file of the figures; the same command continues it",
+    )
+    again.add_argument(
+        "--max-gflops", type=float, default=2.0, help="with --every: GFLOP of the largest graph"
+    )
     _add_columns(
         commands.add_parser("columns", help="update the derived columns of the embedded graphs")
     )
@@ -267,7 +279,27 @@ def _starter(options: argparse.Namespace) -> int:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
+    if options.every is not None:
+        return _compare(options)
     calibrate(options.out, options.jobs)
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    """Print the figures of a part of the graphs before and after calibration."""
+    from .signals import compare, summary
+
+    lines = []
+    for line in compare(
+        options.out,
+        options.journal,
+        options.every,
+        options.jobs,
+        max_flops=options.max_gflops * 1e9,
+    ):
+        lines.append(line)
+        print(json.dumps(line), flush=True)
+    print("\n".join(summary(lines)))
     return 0
 
 

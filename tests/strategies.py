@@ -34,6 +34,7 @@ from graphnet_datasets.sample.vocabulary import (
     FRAMEWORKS,
     ITEM_SIZE_BYTES,
     RELATIONS,
+    SIGNALS,
     TASKS,
 )
 
@@ -196,6 +197,7 @@ def inputs(draw: st.DrawFn, symbols: tuple[Symbol, ...] = ()) -> Input:
         draw(st.none() | STATISTICS),
         data,
         draw(st.none() | CALIBRATED),
+        draw(st.sampled_from(SIGNALS)) if role == "input" else "",  # pyright: ignore[reportArgumentType]
     )
 
 

@@ -274,6 +274,7 @@ READERS = {
     "bisection/reproducer.py": "text of a program",
     "tuning/worker.py": "the job of the parent process",
     "storage/plans.py": "the job of the parent process",
+    "tensor_comprehensions/tasks/worker.py": "the job of the parent process",
     "tensor_comprehensions/tuner/measure_worker.py": "the job of the parent process",
 }
 

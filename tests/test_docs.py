@@ -50,7 +50,7 @@ def find(name: str) -> Any:
 def test_names_on_a_page_exist(page: Path) -> None:
     text = page.read_text()
     kinds = ("frameworks", "compilers", "tuners", "allocators", "configs", "commands", "kernels")
-    groups = {f"graphnet_datasets.{kind}" for kind in kinds}  # of entry points
+    groups = {f"graphnet_datasets.{kind}" for kind in (*kinds, "tuning_languages")}  # entry points
     lacking = [name for name in {*NAME.findall(text)} - groups if find(name) is None]
     paths = {*FILE.findall(text)} - EXAMPLES
     lacking += [

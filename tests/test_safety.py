@@ -83,6 +83,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "runpy": "runs the source that `print_source` wrote, in a confined process",
         "run_path": "runs that source, to check it",
     },
+    "graphnet_datasets/tensor_comprehensions/triton/loading.py": {
+        "exec": "defines the functions of text that this package printed and that it checks first",
+        "compile": "compiles that text under a name by which Triton finds it",
+    },
     "graphnet_datasets/compilers/registry.py": {
         "import_module": "imports the compiler that the caller names as `module:attribute`",
         "spec_from_file_location": "imports the compiler that the caller names as a file",
@@ -170,6 +174,7 @@ ATTRIBUTES_BY_NAME = {
     "graphnet_datasets/tensor_comprehensions/arguments.py": "dtypes of checked definitions",
     "graphnet_datasets/tensor_comprehensions/cuda/kernel.py": "dtypes of checked definitions",
     "graphnet_datasets/tensor_comprehensions/graphs/kernels.py": "dtypes of checked definitions",
+    "graphnet_datasets/tensor_comprehensions/triton/kernel.py": "dtypes of checked definitions",
     "graphnet_datasets/tensor_comprehensions/torch_ops.py": "dtypes of checked definitions",
 }
 """Where an attribute of a library is fetched by a name that is not literal, and whose it is."""

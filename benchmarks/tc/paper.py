@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 _EXAMPLES = Path(__file__).parents[2] / "examples" / "tc"
@@ -52,6 +53,16 @@ MOMENTS = _read("moments")
 GROUP_NORM = _read("group_norm")
 WAVENET = _read("wavenet")
 LAYER_NORM = _read("layer_norm")
+
+
+def in_dtype(source: str, dtype: str) -> str:
+    """Return a kernel with another type of float; results of functions are converted to it.
+
+    >>> in_dtype("O(i) = fmax(O(i), float(0))", "bfloat16")
+    'O(i) = bfloat16(fmax(O(i), bfloat16(0)))'
+    """
+    text = re.sub(r"\bfloat\b", dtype, source)
+    return re.sub(r"(?m) = ((?:fmax|tanh)\(.*)$", rf" = {dtype}(\1)", text)
 
 
 def kernels(num_embeddings: int = 100_000) -> tuple[PaperKernel, ...]:

@@ -244,6 +244,7 @@ def _print_input(argument: Input) -> dict[str, Any]:
     calibrated = None if argument.calibrated is None else dataclasses.astuple(argument.calibrated)
     return {
         **({} if calibrated is None else {"calibrated": calibrated}),
+        **({"signal": argument.signal} if argument.signal else {}),
         "role": argument.role,
         "value": _print_value(argument.value),
         "source_name": argument.source_name,
@@ -263,6 +264,7 @@ def _read_input(fields: Mapping[str, Any]) -> Input:
         _read_statistics(fields["statistics"]),
         None if data is None else base64.b64decode(_text(data), validate=True),
         _read_statistics(fields.get("calibrated")),
+        _text(fields.get("signal", "")),  # type: ignore[arg-type]
     )
 
 

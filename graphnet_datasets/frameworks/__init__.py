@@ -14,6 +14,7 @@ from .dispatch import (
     find_results,
     make_inputs,
     materialize,
+    measure_signal,
     print_source,
 )
 from .fusion import Fusion, Kernel, find_fused
@@ -35,6 +36,7 @@ __all__ = [
     "framework_names",
     "make_inputs",
     "materialize",
+    "measure_signal",
     "module",
     "observe",
     "offers",

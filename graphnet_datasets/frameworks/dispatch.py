@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import CalibrationError, MaterializeError, raises_only
+from ..inputs.sensitivity import SignalFigures
 from ..sample import Sample
 from ..schema import sample_from_row
 from .contract import module, offers
@@ -167,7 +168,9 @@ def calibrate(
     digits may differ because of another summation order. Where the running mean and variance of a
     normalization do not match its input, they are replaced with those of the input. Where the root
     mean square of a product with a weight is outside [0.003, 8], the weight is rescaled. Statistics
-    that already fit remain unchanged.
+    that already fit remain unchanged. Data inputs receive a `signal`, the structure of natural
+    data, and further runs scale weights until the outputs depend on the data and attention is
+    neither uniform nor one-hot, as far as possible (`measure_signal`).
 
     The result stores the new statistics in addition to the recorded statistics
     (`Input.calibrated`). Its `calibration` field states whether any were needed. Inputs are drawn
@@ -203,6 +206,41 @@ def calibrate(
         trust_remote_code=trust_remote_code,
         device=device,
         on_end=on_end,
+    )
+
+
+@raises_only(CalibrationError)
+def measure_signal(
+    sample: Sample | Mapping[str, Any],
+    *,
+    device: str = "cpu",
+    memory_limit_bytes: int | None = None,
+    trust_remote_code: bool = False,
+    allow_unchecked_operators: bool = False,
+) -> SignalFigures:
+    """Return how much the outputs of a sample depend on its data, and the entropy of its attention.
+
+    The graph runs twice with equal weights, on data of two seeds that calibration does not use.
+    The options are those of `calibrate`.
+
+    Raises:
+        CalibrationError and others: as `calibrate`.
+
+    >>> from graphnet_datasets.sample import Input, Op, Value
+    >>> from graphnet_datasets.sample.arguments import Ref
+    >>> data = Input("input", Value("float32", (64, 64)))
+    >>> sample = Sample("example/zeros", "torch", "other", (data,),
+    ...     (Op("operator.mul", (Ref(0), 0.0)),), Ref(1))
+    >>> measure_signal(sample)
+    SignalFigures(input_sensitivity=0.0, attention_entropy=None, outcome='insensitive outputs')
+    """
+    sample = _as_sample(sample, "measure_signal")
+    return module(sample.framework, "calibration").measure_signal(
+        sample,
+        memory_limit_bytes=memory_limit_bytes,
+        allow_unchecked_operators=allow_unchecked_operators,
+        trust_remote_code=trust_remote_code,
+        device=device,
     )
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..inputs import Mode
 from ..inputs.rules import InputRules
+from ..inputs.sensitivity import SignalFigures
 from ..isolation import Reporter
 from ..sample import Constraint, CustomOperator, Op, Provenance, Sample, Symbol
 from ..sample.symbols import Dim
@@ -423,6 +424,22 @@ class Calibration(Protocol):
         """Return the sample with calibrated statistics.
 
         `on_end` receives the numbers of NaN and infinite elements of each output.
+
+        Raises:
+            CalibrationError: an operator fails.
+        """
+        ...
+
+    def measure_signal(
+        self,
+        sample: Sample,
+        *,
+        device: str = "cpu",
+        memory_limit_bytes: int | None = None,
+        trust_remote_code: bool = False,
+        allow_unchecked_operators: bool = False,
+    ) -> SignalFigures:
+        """Return the sensitivity of the outputs to the data and the entropy of attention.
 
         Raises:
             CalibrationError: an operator fails.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import UnknownOperatorError
+from ..inputs import Mode
 from ..inputs.keeping import once_per_sample
 from ..inputs.weights import find_weight_uses
 from ..sample import Op, Sample
@@ -28,7 +29,7 @@ class Stepper(abc.ABC):
     def __init__(self, sample: Sample, seed: int) -> None:
         self.sample = sample
         self.seed = seed
-        self._drawn_as: dict[int, tuple[Sample, int]] = {}
+        self._drawn_as: dict[int, tuple[Sample, int, Mode]] = {}
         self._freed: set[int] = set()
 
     @abc.abstractmethod
@@ -53,16 +54,18 @@ class Stepper(abc.ABC):
         """Return whether a value is available."""
 
     @abc.abstractmethod
-    def draw(self, sample: Sample, index: int, seed: int) -> None:
+    def draw(self, sample: Sample, index: int, seed: int, mode: Mode = "replay") -> None:
         """Generate input `index` from its statistics in `sample`, and keep it."""
 
     @abc.abstractmethod
     def discard(self, value: int) -> None:
         """Free a value, if it is available."""
 
-    def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
+    def make_input(
+        self, sample: Sample, index: int, seed: int | None = None, mode: Mode = "replay"
+    ) -> None:
         """Schedule input `index` to be drawn again, from its statistics in `sample`."""
-        self._drawn_as[index] = sample, self.seed if seed is None else seed
+        self._drawn_as[index] = sample, self.seed if seed is None else seed, mode
         self.discard(index)
 
     def free(self, value: int) -> None:
@@ -74,8 +77,9 @@ class Stepper(abc.ABC):
     def make(self, value: int) -> None:
         """Generate or recompute a value that is not available."""
         if value < len(self.sample.inputs):
-            sample, seed = self._drawn_as.get(value, (self.sample, self.seed))
-            self.draw(sample, value, seed)
+            default = self.sample, self.seed, "replay"
+            sample, seed, mode = self._drawn_as.get(value, default)
+            self.draw(sample, value, seed, mode)
         else:
             self.run(value - len(self.sample.inputs))
 

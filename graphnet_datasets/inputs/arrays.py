@@ -21,6 +21,7 @@ from .encoding import decode, narrow
 from .offsets import find_offsets, put_in_order
 from .redraws import draw_by_role, jitter, redraw
 from .roles import find_roles
+from .signals import SIGNAL_FLOATS, draw_by_signal, draw_floats
 from .storage import STORAGE
 from .terms import is_whole
 from .weights import is_positive_weight
@@ -41,6 +42,7 @@ distributed weights, stored elements) are as in 1.
 4: normal tensors with at least 262,144 elements, except float64, are drawn from a scaled block,
 which changes their last bits. All else is as in 3.
 5: ordered corners of integer boxes, and sorted offsets (`find_offsets`). All else is as in 4.
+Inputs with a `signal` were added within version 5, since no earlier row has one.
 """
 
 
@@ -66,6 +68,8 @@ def make_array(
     nonzero spread. Mode `probe` also gives constant weights a spread (zero biases, unit scales) and
     flips an eighth of constant booleans without a role. This exposes compilers that drop a bias or
     a mask.
+
+    Inputs with a `signal` are drawn with the structure of natural data, equally in all modes.
 
     `sizes` maps the sample's symbols to integers (default: the sizes of the capture).
 
@@ -93,6 +97,8 @@ def make_array(
             f"{dict(sizes)}. Choose sizes that meet the sample's constraints."
         )
     key = _key(seed, sample.id, sample.input_names[index])
+    if sample_input.signal and (is_whole(dtype) or dtype in SIGNAL_FLOATS):
+        return _with_signal(sample, index, key, shape, mode)
     is_fresh = mode != "replay" and sample_input.role == "input"
     if _is_stored(sample_input):
         stored = _stored(sample, sample_input, dtype, shape)
@@ -147,7 +153,9 @@ def find_normals(
     sample_input = sample.inputs[index]
     sizes = sample.hints if sizes is None else sizes
     dtype, shape = sample_input.value.dtype, sample.shape_of(sample_input.value, sizes)
-    is_made_otherwise = sample_input.role in ("symbol", "scalar") or mode not in MODES
+    is_made_otherwise = (
+        sample_input.role in ("symbol", "scalar") or mode not in MODES or bool(sample_input.signal)
+    )
     if is_made_otherwise or _is_stored(sample_input) or not dtype:
         return None
     if shape is None or min(shape, default=0) < 0:
@@ -159,6 +167,31 @@ def find_normals(
     key = _key(seed, sample.id, sample.input_names[index])
     normals = as_normals(key, math.prod(drawn), dtype, wanted, is_positive=is_positive)
     return None if normals is None else (normals, drawn, shape)
+
+
+def _with_signal(
+    sample: Sample, index: int, key: int, shape: tuple[int, ...], mode: Mode
+) -> npt.NDArray:
+    """Return elements with the structure of natural data, equal in all modes."""
+    sample_input = sample.inputs[index]
+    dtype = sample_input.value.dtype or "bool"
+    if is_whole(dtype):
+        role = find_roles(sample)[index]
+        if _is_stored(sample_input):
+            example = _stored(sample, sample_input, dtype, shape)
+        else:
+            wanted = _recorded(sample, index, shape, dtype)
+            example = _draw_whole(sample, index, key, shape, wanted, mode)
+            if example is None:
+                example = draw(key, math.prod(shape), dtype, wanted).reshape(shape)
+        return draw_by_signal(key, example, sample_input.signal, role)
+    wanted = _recorded(sample, index, shape, dtype)
+    elements = draw_floats(key, shape, dtype, sample_input.signal, wanted)
+    if dtype in _WIDE:
+        return elements
+    out = np.empty(elements.shape, STORAGE[dtype])
+    narrow(elements.reshape(-1), dtype, out.reshape(-1))
+    return out
 
 
 def _is_stored(graph_input: Input) -> bool:

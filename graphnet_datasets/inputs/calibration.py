@@ -9,6 +9,9 @@ weight is rescaled, as in data-dependent initialization (Krähenbühl et al. 201
 initializations of convolutional neural networks; Mishkin and Matas 2015, All you need is a good
 init).
 
+If the outputs hardly depend on the data, or attention is uniform or one-hot, further runs on two
+draws of the data scale the weights that cause it (`signal_calibration`).
+
 The results are statistics of whole tensors, not elements: inputs are still drawn at random from
 them.
 """
@@ -21,8 +24,12 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from ..sample import Sample, Statistics
 from ..sample.arguments import iterate_refs
+from .arrays import Mode
 from .consumers import short_name
 from .defaults import default_statistics
 from .terms import is_whole
@@ -76,11 +83,16 @@ class Backend(Protocol):
     def run(self, position: int) -> None:
         """Run the operator at `position`, even if it has run before, and keep its result."""
 
-    def make_input(self, sample: Sample, index: int, seed: int | None = None) -> None:
+    def make_input(
+        self, sample: Sample, index: int, seed: int | None = None, mode: Mode = "replay"
+    ) -> None:
         """Schedule input `index` to be drawn again, from its statistics in `sample`.
 
         Without `seed`, the seed of the other inputs is used.
         """
+
+    def array(self, value: int) -> npt.NDArray[np.float32] | None:
+        """Return a floating-point or boolean tensor as float32, or None for other values."""
 
     def root_mean_square(self, value: int) -> float | None:
         """Return the root mean square of the finite elements, or None if not a floating-point
@@ -104,38 +116,30 @@ class Backend(Protocol):
         """Free a value. A value computed from weights alone is recomputed if it is read again."""
 
 
-def calibrate_by(
-    sample: Sample,
-    start: Callable[[Sample, int], Backend],
-    on_end: Callable[[list[tuple[int, int]]], None] | None = None,
-) -> Sample:
-    """Return a sample with calibrated statistics where they are needed.
+def fit_sizes(
+    sample: Sample, start: Callable[[Sample, int], Backend], seeds: Iterable[int] = SEEDS
+) -> tuple[Sample, Backend | None]:
+    """Return a sample with calibrated statistics where values would grow or vanish, and the last
+    run.
 
     `start` creates a backend with the inputs of a sample drawn from a seed. The first run makes all
     adjustments. Later runs with other seeds only reduce values that are too large, until a run
-    changes nothing. `on_end` receives, for each output of the last run, the number of NaN and of
-    infinite elements that calibration could not remove.
+    changes nothing.
     """
-    inputs = tuple(
-        dataclasses.replace(sample_input, calibrated=None) for sample_input in sample.inputs
-    )
-    fitted = dataclasses.replace(sample, inputs=inputs, calibration="")
+    fitted = sample
     backend: Backend | None = None
     is_plain = _is_plain(fitted)
-    for seed in SEEDS:
+    for seed in seeds:
         before = fitted
         backend, is_first = start(fitted, seed), seed == SEEDS[0]
         other = _with_other_data(fitted, start(fitted, seed)) if is_first and is_plain else None
-        fitted = _Calibration(fitted, backend, other, is_first=is_first).run()
+        fitted = CalibrationRun(fitted, backend, other, is_first=is_first).run()
         if seed != SEEDS[0] and fitted is before:
             break
-    if on_end is not None and backend is not None:
-        on_end([backend.count_not_finite(ref) for ref in iterate_refs(sample.outputs)])
-    is_changed = any(sample_input.calibrated is not None for sample_input in fitted.inputs)
-    return dataclasses.replace(fitted, calibration="calibrated" if is_changed else "unneeded")
+    return fitted, backend
 
 
-class _Calibration:
+class CalibrationRun:
     """One calibration run over a graph, optionally in parallel with a run on `other` data."""
 
     def __init__(
@@ -153,22 +157,27 @@ class _Calibration:
         self.roots_of = self._roots_of()
 
     def run(self) -> Sample:
+        """Run the graph, and return the sample with adjusted statistics."""
         num_inputs = len(self.sample.inputs)
         dying_values = self.sample.dying_values
         for position, op in enumerate(self.sample.ops):
             norm = self.uses.norms.get(position)
             if norm is not None:
-                self._fit_norm(norm)
+                self.fit_norm(norm)
             self._step(position)
             self.has_run.add(position)
             if position in self.uses.products:
                 self._fit_product(position)
+            self.observe(position)
             if num_inputs + position not in self.uses.weight_only:
                 for ref in iterate_refs((op.args, op.kwargs)):
                     self.met_data |= self.roots_of.get(ref, frozenset())
             self.dead.update(dying_values[position])
             self._free(dying_values[position])
         return self.sample
+
+    def observe(self, position: int) -> None:
+        """Inspect an operator that has run, before its operands are freed."""
 
     def _free(self, values: Iterable[int]) -> None:
         for value in values:
@@ -190,23 +199,27 @@ class _Calibration:
                 roots.setdefault(num_inputs + position, set()).add(source)
         return {value: frozenset(sources) for value, sources in roots.items()}
 
-    def _fit_norm(self, norm: Norm) -> None:
+    def fit_norm(self, norm: Norm) -> None:
+        """Replace the statistics of a normalization that do not fit its input."""
         if norm.mean in self.met_data or norm.variance in self.met_data:
             return
         moments = self.backend.channel_moments(norm.value)
         if moments is None or not math.isfinite(moments.variance):
             return
-        mean = self._statistics(norm.mean)
-        variance = self._statistics(norm.variance)
-        low, high = NORMALISED
-        size = _normalised(moments, mean, variance, norm.epsilon)
-        if size <= high and (size >= low or not self.is_first):
+        if self.fits(norm, moments):
             return
         spread = moments.spread_of_means
         width = max(moments.variance + 2 * spread * spread, 1e-12)
         share = min(moments.spread_of_variances / width, _MAX_SPREAD)
-        self._change(norm.mean, _rounded(moments.mean, spread, None, None))
-        self._change(norm.variance, _rounded(width, share * width, width / 8, width * 8))
+        self.change(norm.mean, _rounded(moments.mean, spread, None, None))
+        self.change(norm.variance, _rounded(width, share * width, width / 8, width * 8))
+
+    def fits(self, norm: Norm, moments: Moments) -> bool:
+        """Return whether the statistics of a normalization fit an input with these moments."""
+        mean, variance = self.statistics_of(norm.mean), self.statistics_of(norm.variance)
+        low, high = NORMALISED
+        size = _normalised(moments, mean, variance, norm.epsilon)
+        return size <= high and (size >= low or not self.is_first)
 
     def _fit_product(self, position: int) -> None:
         weight = self.uses.products[position]
@@ -217,7 +230,7 @@ class _Calibration:
                 return
             if weight in self.met_data:
                 return  # earlier uses of the weight would change
-            statistics = self._statistics(weight)
+            statistics = self.statistics_of(weight)
             if size == 0 and not statistics.std and not statistics.mean:
                 sample_input = self.sample.inputs[weight]
                 shape = self.sample.shape_of(sample_input.value) or ()
@@ -231,13 +244,13 @@ class _Calibration:
             elif size == 0 or math.isinf(size):
                 return
             elif size > HIGHEST:
-                changed = _scaled(statistics, LOWERED / size)
+                changed = scaled(statistics, LOWERED / size)
             else:
                 factor = min(RAISED / varying, LOWERED / size)
                 if factor <= 1:
                     return
-                changed = _scaled(statistics, factor)
-            self._change(weight, changed)
+                changed = scaled(statistics, factor)
+            self.change(weight, changed)
             self._step(position)
 
     def _sizes(self, value: int) -> tuple[float | None, float]:
@@ -253,7 +266,8 @@ class _Calibration:
         whole = size or 0.0
         return size, varying if varying < HELD_UP * whole else whole
 
-    def _statistics(self, index: int) -> Statistics:
+    def statistics_of(self, index: int) -> Statistics:
+        """Return the statistics that an input is drawn from."""
         sample_input = self.sample.inputs[index]
         shape = self.sample.shape_of(sample_input.value) or ()
         return (
@@ -267,7 +281,7 @@ class _Calibration:
             )
         )
 
-    def _change(self, index: int, statistics: Statistics) -> None:
+    def change(self, index: int, statistics: Statistics) -> None:
         """Set the statistics of a weight, and recompute the values that depend on it."""
         inputs = list(self.sample.inputs)
         inputs[index] = dataclasses.replace(inputs[index], calibrated=statistics)
@@ -316,7 +330,8 @@ def _normalised(moments: Moments, mean: Statistics, variance: Statistics, epsilo
     return math.sqrt((moments.variance + deviation) * (1 + share * share) / width)
 
 
-def _scaled(statistics: Statistics, factor: float) -> Statistics:
+def scaled(statistics: Statistics, factor: float) -> Statistics:
+    """Return the statistics of a scaled tensor, rounded to four digits."""
     mean, std, low, high = (
         None if number is None else _round(number * factor)
         for number in (statistics.mean, statistics.std, statistics.min, statistics.max)

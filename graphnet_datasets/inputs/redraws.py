@@ -61,7 +61,7 @@ def redraw(key: int, stored: npt.NDArray, role: InputRole) -> npt.NDArray:
         if role.kind == "number" and low == role.high and not role.borders:
             low = min(low, (low + 1) // 2)  # a single number, such as a time step: from half of it
         drawn = uniform(key, stored.size, low, role.high).reshape(stored.shape)
-    return _keep_sides(key, stored, drawn, role).astype(stored.dtype)
+    return keep_sides(key, stored, drawn, role).astype(stored.dtype)
 
 
 def draw_by_role(key: int, shape: tuple[int, ...], dtype: str, role: InputRole) -> npt.NDArray:
@@ -94,7 +94,7 @@ def jitter(key: int, stored: npt.NDArray) -> npt.NDArray:
     return np.where(changes_sign, values / 2, moved).astype(stored.dtype)
 
 
-def _keep_sides(key: int, stored: npt.NDArray, drawn: npt.NDArray, role: InputRole) -> npt.NDArray:
+def keep_sides(key: int, stored: npt.NDArray, drawn: npt.NDArray, role: InputRole) -> npt.NDArray:
     """Redraw elements that are not on the same side of all borders as the stored elements.
 
     Elements out of bounds (ignored labels, padding of -1) are unchanged.

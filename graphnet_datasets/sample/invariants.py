@@ -23,6 +23,7 @@ from .vocabulary import (
     KINDS,
     RELATIONS,
     ROLES,
+    SIGNALS,
     TASKS,
     framework_names,
     is_framework,
@@ -152,6 +153,7 @@ class _Checker:
         return (
             argument.role in _TENSOR_ROLES
             and argument.data is None
+            and not argument.signal
             and type(argument.source_name) is type(argument.device) is str
             and len(argument.source_name) <= MAX_TEXT_LENGTH
             and len(argument.device) <= MAX_TEXT_LENGTH
@@ -166,6 +168,10 @@ class _Checker:
         where = f"input {index}"
         if argument.role not in ROLES:
             raise self._error(where, f"has role {argument.role!r}", ROLES)
+        if argument.signal and (argument.signal not in SIGNALS or argument.role != "input"):
+            raise self._error(
+                where, f"has role {argument.role!r} and signal {argument.signal!r}"[:120], SIGNALS
+            )
         for text in (argument.source_name, argument.device):
             if type(text) is not str or len(text) > MAX_TEXT_LENGTH:
                 self._check_text(text, where)

@@ -22,7 +22,17 @@ from ..terminal import printable
 from .arguments import Arg, Graph, Ref, iterate_refs
 from .invariants import check_sample
 from .symbols import Dim, evaluate, free_symbols
-from .vocabulary import ITEM_SIZE_BYTES, Calibration, Framework, Kind, Origin, Relation, Role, Task
+from .vocabulary import (
+    ITEM_SIZE_BYTES,
+    Calibration,
+    Framework,
+    Kind,
+    Origin,
+    Relation,
+    Role,
+    Signal,
+    Task,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,8 +73,9 @@ class Input:
 
     `data` are stored elements as little-endian bytes in row-major order, or None. `calibrated` are
     statistics found by `calibrate`, from which elements are drawn; `statistics` and `data` remain
-    as recorded. A `symbol` has its symbol's name in `source_name`. A `scalar` has dtype int64,
-    float64 or bool, shape () and data.
+    as recorded. With a `signal`, elements have the structure of natural data of that kind, and
+    stored elements only state their roles. A `symbol` has its symbol's name in `source_name`. A
+    `scalar` has dtype int64, float64 or bool, shape () and data.
     """
 
     role: Role
@@ -74,6 +85,7 @@ class Input:
     statistics: Statistics | None = None
     data: bytes | None = dataclasses.field(default=None, repr=False)
     calibrated: Statistics | None = None
+    signal: Signal = ""
 
     @property
     def origin(self) -> Origin:

@@ -21,6 +21,10 @@ Origin: TypeAlias = Literal["recorded", "initialised", "calibrated"]
 defaults of a role, without a real tensor. `calibrated`: adjusted to the values that arrive at the
 tensor's operators (see `calibrate`)."""
 Calibration: TypeAlias = Literal["", "unneeded", "calibrated", "shared"]
+Signal: TypeAlias = Literal[
+    "", "image", "sound", "spectrogram", "features", "text", "padding"
+]  # fmt: skip
+"""The structure that a data input is drawn with: that of natural data of this kind, or none."""
 Kind: TypeAlias = Literal["graph", "subgraph", "joint", "forward", "backward"]
 """The kind of a sample. `graph`: as captured. `subgraph`: operators cut out of a graph. `joint`: a
 graph with its gradients. `forward`, `backward`: the two halves of a joint graph."""
@@ -33,6 +37,7 @@ TASKS: tuple[str, ...] = get_args(Task)
 ROLES: tuple[str, ...] = get_args(Role)
 RELATIONS: tuple[str, ...] = get_args(Relation)
 CALIBRATIONS: tuple[str, ...] = get_args(Calibration)
+SIGNALS: tuple[str, ...] = get_args(Signal)
 KINDS: tuple[str, ...] = get_args(Kind)
 PART_METHODS: tuple[str, ...] = get_args(PartMethod)
 WEIGHT_ROLES = frozenset({"parameter", "buffer", "constant"})

@@ -183,7 +183,17 @@ def _inputs_from_row(row: Mapping[str, Any]) -> tuple[Input, ...]:
                 ),
                 calibrated=statistics,
             )
+    # Null in tables written before the column was added.
+    if row.get("signals") is not None:
+        for index, signal in _decode_list(row, "signals", _signal_from_row):
+            if not 0 <= index < len(inputs):
+                raise SchemaError(f"`signals` refers to the input {index}, which does not exist")
+            inputs[index] = dataclasses.replace(inputs[index], signal=signal)  # pyright: ignore[reportArgumentType] - Sample checks it
     return tuple(inputs)
+
+
+def _signal_from_row(row: dict[str, Any]) -> tuple[int, str]:
+    return _get(row, "input", int), _get(row, "kind", str)
 
 
 def _calibrated_from_row(row: dict[str, Any]) -> tuple[int, Statistics]:

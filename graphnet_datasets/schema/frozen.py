@@ -25,8 +25,8 @@ _dtype, _shape, _stride = _setters(Value, "dtype", "shape", "stride")
 _mean, _std, _min, _max, _is_measured = _setters(
     Statistics, "mean", "std", "min", "max", "is_measured"
 )
-_role, _value, _source_name, _device, _statistics, _data, _calibrated = _setters(
-    Input, "role", "value", "source_name", "device", "statistics", "data", "calibrated"
+_role, _value, _source_name, _device, _statistics, _data, _calibrated, _signal = _setters(
+    Input, "role", "value", "source_name", "device", "statistics", "data", "calibrated", "signal"
 )
 
 
@@ -83,7 +83,8 @@ def make_input(
     data: Any,
     calibrated: Any = None,
 ) -> Input:
-    """Return `Input(role, value, source_name, device, statistics, data, calibrated)`.
+    """Return `Input(role, value, source_name, device, statistics, data, calibrated)`, without
+    signal.
 
     >>> make_input("input", Value(), "x", "cpu", None, None) == Input("input", Value(), "x")
     True
@@ -96,4 +97,5 @@ def make_input(
     _statistics(result, statistics)
     _data(result, data)
     _calibrated(result, calibrated)
+    _signal(result, "")
     return result

@@ -71,6 +71,12 @@ CALIBRATED_FIELDS = (
 """Statistics found by calibration, and the number of the input to draw from them; the recorded
 statistics stay in `inputs`."""
 
+SIGNAL_FIELDS = (
+    Column("input", pa.int32(), "index of the input"),
+    Column("kind", pa.string(), "image, sound, spectrogram, features, text or padding"),
+)
+"""Data inputs that are drawn with the structure of natural data of a kind."""
+
 OP_FIELDS = (
     Column("target", pa.string(), "name of the operator"),
     Column(
@@ -243,6 +249,25 @@ GRAPH_COLUMNS = (
         "same weights), or null if never tried",
         value=lambda sample: sample.calibration or None,
     ),
+    _calibrated(
+        "input_sensitivity",
+        pa.float64(),
+        "change of the outputs between two draws of the data, relative to their norm; null if it "
+        "cannot be measured",
+        is_later=True,
+    ),
+    _calibrated(
+        "attention_entropy",
+        pa.float64(),
+        "median entropy of attention, relative to uniform attention; null without attention",
+        is_later=True,
+    ),
+    _calibrated(
+        "signal_outcome",
+        pa.string(),
+        "`reached`, or the reasons why the inputs do not separate right from wrong results",
+        is_later=True,
+    ),
     # related graphs
     _grouped(
         "split_group",
@@ -325,6 +350,12 @@ GRAPH_COLUMNS = (
         "calibrated_inputs",
         Structs(CALIBRATED_FIELDS),
         "statistics of inputs with which the outputs neither vanish nor overflow",
+    ),
+    _calibrated(
+        "signals",
+        Structs(SIGNAL_FIELDS),
+        "data inputs that are drawn with the structure of natural data",
+        is_later=True,
     ),
     GraphColumn("ops", Structs(OP_FIELDS), "operators in execution order"),
     GraphColumn("outputs", Struct(OUTPUT_STRUCTURE_FIELDS), "results of the graph"),

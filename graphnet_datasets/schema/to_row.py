@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import SchemaError, SymbolError, raises_only
@@ -66,6 +66,7 @@ def sample_to_row(sample: Sample, derived: Mapping[str, Any] | None = None) -> d
         ],
         "decimal_elements": decimals,
         "calibrated_inputs": _calibrated_to_row(sample),
+        "signals": signals_to_row(sample.inputs),
         "ops": [_op_to_row(sample, op) for op in sample.ops],
         "outputs": {"operands": operands, "structure": structure},
         "custom_operators": [_fields(operator) for operator in sample.custom_operators],
@@ -119,6 +120,19 @@ def _calibrated_to_row(sample: Sample) -> list[dict[str, Any]] | None:
         }
         for index, statistics in enumerate(argument.calibrated for argument in sample.inputs)
         if statistics is not None
+    ] or None
+
+
+def signals_to_row(inputs: Sequence[Input]) -> list[dict[str, Any]] | None:
+    """Return the signals of inputs, or None without any, as in older files.
+
+    >>> signals_to_row([Input("input", Value("float32", (4, 3, 8, 8)), signal="image")])
+    [{'input': 0, 'kind': 'image'}]
+    """
+    return [
+        {"input": index, "kind": argument.signal}
+        for index, argument in enumerate(inputs)
+        if argument.signal
     ] or None
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .definition import Definition, define
     from .language import Inference, PreconditionWarning, register_function
     from .options import Options
+    from .packages import load_package, save_package
     from .presets import PRESETS, preset
     from .tuner import TunerConfig
 
@@ -38,8 +39,10 @@ __all__ = [
     "TunerConfig",
     "TuningCache",
     "define",
+    "load_package",
     "preset",
     "register_function",
+    "save_package",
 ]
 
 __getattr__ = attributes_on_first_use(
@@ -54,7 +57,9 @@ __getattr__ = attributes_on_first_use(
         "TunerConfig": "tuner",
         "TuningCache": "cache",
         "define": "definition",
+        "load_package": "packages",
         "preset": "presets",
         "register_function": "language",
+        "save_package": "packages",
     },
 )

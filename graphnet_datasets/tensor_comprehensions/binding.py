@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import KernelInputError, TensorComprehensionError
 from .definition import Definition
-from .language import CheckedDefinition, Inference, PreconditionWarning
+from .language import Affine, CheckedDefinition, Inference, PreconditionWarning
 from .language.checked import Parameter
+from .language.lexer import tokenize
+from .language.parser import Parser
+from .language.syntax import Apply, Infix, Name, Node, Number, Prefix, SizeOf
 
 
 def select_definition(
@@ -76,13 +80,13 @@ def _example(size: Any) -> int:
 def output_shapes(
     definition: Definition, name: str, inputs: Sequence[Any]
 ) -> list[tuple[Any, ...]]:
-    """Return the shape of each output, in symbolic sizes where the inputs have them.
-
-    A size that is no sum of sizes of inputs, such as a quotient, becomes a constant of the trace.
-    """
+    """Return the shape of each output, in symbolic sizes where the inputs have them."""
     inference = shaped_inference(definition, name, inputs)
-    sizes: dict[str, Any] = {}
+    sizes = _Sizes(dict(inference.extents))
     for parameter, value in zip(definition.checked(name).parameters, inputs, strict=True):
+        if is_int(parameter):
+            sizes[parameter.name] = value
+            continue
         for place, dimension in enumerate(parameter.dimensions):
             size = sizes[f"{parameter.name}.{place}"] = value.shape[place]
             is_named = isinstance(dimension, str)
@@ -92,21 +96,73 @@ def output_shapes(
                     f"Dimension {place} of `{parameter.name}` is {size}, but `{dimension}` is "
                     f"{expected}. Pass equal sizes."
                 )
-    extents = dict(inference.extents)
-    outputs = inference.instance.outputs
-    shapes = [extents[tensor.name] for tensor in outputs]
-    if any(symbol not in sizes for shape in shapes for size in shape for symbol in size.names):
-        for value in inputs:
-            for size in getattr(value, "shape", ()):
-                int(size)  # as a guard of the trace
-        return [tensor.shape for tensor in outputs]
     return [
-        tuple(
-            sum((sizes[symbol] * factor for symbol, factor in size.coefficients), size.constant)
-            for size in shape
-        )
-        for shape in shapes
+        tuple(sizes[f"{tensor.name}.{place}"] for place in range(tensor.rank))
+        for tensor in inference.instance.outputs
     ]
+
+
+class _Sizes(dict[str, Any]):
+    """Values of the symbols in sizes; those of outputs and temporaries follow from the others."""
+
+    def __init__(self, extents: Mapping[str, Sequence[Affine]]) -> None:
+        super().__init__()
+        self.extents = extents
+
+    def __missing__(self, symbol: str) -> Any:
+        tensor, _, place = symbol.rpartition(".")
+        self[symbol] = _total(self.extents[tensor][int(place)], self)
+        return self[symbol]
+
+
+def _total(size: Affine, sizes: _Sizes) -> Any:
+    """Return the value of a size, whose symbols may be expressions such as `ceil(N/2)`."""
+    return sum(
+        (
+            _evaluated(Parser(tokenize(symbol)).expression(), sizes) * factor
+            for symbol, factor in size.coefficients
+        ),
+        size.constant,
+    )
+
+
+def _evaluated(node: Node, sizes: _Sizes) -> Any:
+    match node:
+        case Number():
+            return node.value
+        case Name():
+            return sizes[node.text]
+        case SizeOf():
+            return sizes[f"{node.name.text}.{node.dimension}"]
+        case Prefix():
+            return -_evaluated(node.operand, sizes)
+        case Apply(arguments=(Infix() as quotient,)):  # `ceil(a/b)`
+            left, right = _evaluated(quotient.left, sizes), _evaluated(quotient.right, sizes)
+            return -(-left // right)
+        case Infix(operator="min" | "max" as name):
+            return _extreme(name, [_evaluated(part, sizes) for part in (node.left, node.right)])
+        case Infix():
+            left, right = _evaluated(node.left, sizes), _evaluated(node.right, sizes)
+            return _ARITHMETIC[node.operator](left, right)
+    raise TensorComprehensionError(f"`{node}` cannot be part of a size.")
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "%": operator.mod,
+}
+
+
+def _extreme(name: str, values: list[Any]) -> Any:
+    """Return the smallest or largest of two sizes, without a guard if one is symbolic."""
+    for first, second in (values, values[::-1]):
+        symbolic = getattr(first, f"__sym_{name}__", None)
+        if symbolic is not None:
+            return symbolic(second)
+    return min(values) if name == "min" else max(values)
 
 
 def from_origin(

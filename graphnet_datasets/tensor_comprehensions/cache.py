@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import fcntl
 import hashlib
+import importlib.metadata
 import json
 import os
 import platform
@@ -31,6 +32,7 @@ from .codegen.toolchain import compiler_identity
 from .language.instance import Instance, Tensor
 from .options import Options
 from .tables import TC_CACHE_SCHEMA
+from .triton.loading import check_installed
 from .tuner.config import Candidate
 
 GENERATOR_VERSION = 2
@@ -59,20 +61,40 @@ class CacheKey:
         return hashlib.sha256(json.dumps(dataclasses.astuple(self)).encode()).hexdigest()
 
 
-def cache_key(instance: Instance, options: Options | None = None) -> CacheKey:
-    """Return the key of an instance on this machine."""
+def cache_key(instance: Instance, options: Options | None = None, device: Any = None) -> CacheKey:
+    """Return the key of an instance on this machine.
+
+    Args:
+        device: a `torch.device` of type `cuda`; None for the CPU.
+    """
     options = options or Options()
-    machine = this_machine()
-    return CacheKey(
+    definition = (
         hashlib.sha256(instance.canonical_text.encode()).hexdigest(),
         tuple(map(_describe, instance.inputs)),
         tuple(map(_describe, instance.outputs)),
+    )
+    if device is not None:
+        return CacheKey(*definition, *_gpu(device))
+    machine = this_machine()
+    return CacheKey(
+        *definition,
         "cpu",
         machine.model,
         machine.isa,
         options.threads or default_threads(),
         compiler_identity(options.compiler)[1],
     )
+
+
+def _gpu(device: Any) -> tuple[str, str, str, int, str]:
+    """Return backend, processor, instruction set, threads and compiler of kernels on a GPU."""
+    import torch
+
+    check_installed()
+    properties = torch.cuda.get_device_properties(device)
+    version = importlib.metadata.version("triton")
+    isa = f"sm_{properties.major}{properties.minor}"
+    return "cuda", properties.name, isa, 1, f"triton {version}"
 
 
 def _describe(tensor: Tensor) -> str:

@@ -11,6 +11,7 @@ from .cuda import GpuKernel
 from .kernel import Kernel, Profile
 from .language.instance import Instance, Tensor
 from .options import Options
+from .triton.kernel import TritonKernel
 
 
 class BoundKernel:
@@ -23,7 +24,10 @@ class BoundKernel:
     """
 
     def __init__(
-        self, kernel: Kernel | GpuKernel, framework: Framework, constants: Mapping[str, int]
+        self,
+        kernel: Kernel | GpuKernel | TritonKernel,
+        framework: Framework,
+        constants: Mapping[str, int],
     ) -> None:
         self.kernel, self.framework, self.constants = kernel, framework, dict(constants)
         instance = self.instance = kernel.instance
@@ -41,7 +45,7 @@ class BoundKernel:
 
     @property
     def source(self) -> str:
-        """Generated C or CUDA source."""
+        """Generated C, CUDA or Triton source."""
         return self.kernel.source
 
     @property

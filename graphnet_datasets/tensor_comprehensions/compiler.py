@@ -13,6 +13,7 @@ import torch
 from ..compilers.base import Compiler
 from ..compilers.options import Option
 from .cache import TuningCache
+from .definition import MAX_SPECIALISED
 from .graphs.capturing import capture_graph
 from .graphs.compiling import GraphKernels, plan_graph
 from .graphs.grouping import is_counted
@@ -24,12 +25,14 @@ from .presets import PRESETS, preset
 class TensorComprehensions(Compiler):
     """Compile the supported operators of a graph with Tensor Comprehensions.
 
+    Kernels are C on a CPU and Triton on a GPU.
+
     Every kernel is compared with eager on the example inputs. A kernel that fails to compile or
     disagrees is dropped, and its operators run in eager and count as fallback.
     """
 
     name = "tc"
-    devices = ("cpu",)
+    devices = ("cpu", "cuda")
     package = "islpy"
     extra = "tc"
     option_table: ClassVar[Mapping[str, Option]] = {
@@ -42,6 +45,9 @@ class TensorComprehensions(Compiler):
         ),
         "tune_s": Option(0.0, "Tuning time per kernel in seconds; 0 disables tuning."),
         "cache": Option(None, "A file of tuned options to read and extend."),
+        "max_specialised": Option(
+            MAX_SPECIALISED, "Compile kernels for this many input sizes; the rest share kernels."
+        ),
         "compile_timeout_s": Option(60.0, "Time limit of the C compiler per kernel, in seconds."),
     }
 
@@ -60,20 +66,25 @@ class TensorComprehensions(Compiler):
         self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
     ) -> Callable[..., Any]:
         first = _form(example_inputs)
-        # Kernels are specialised to sizes, so inputs of another form are compiled again.
+        # Kernels are specialised to the first sizes, and further sizes share general kernels.
         by_form = {first: self._compile(module, example_inputs)}
 
         @torch.no_grad()
         def run(**inputs: Any) -> Any:
             form = _form(inputs)
             if form not in by_form:
-                by_form[form] = self._compile(module, inputs)
+                is_general = len(by_form) >= self.options["max_specialised"]
+                by_form[form] = self._compile(module, inputs, is_general=is_general)
             return by_form[form](inputs)
 
         return run
 
     def _compile(
-        self, module: Callable[..., Any], example_inputs: Mapping[str, Any]
+        self,
+        module: Callable[..., Any],
+        example_inputs: Mapping[str, Any],
+        *,
+        is_general: bool = False,
     ) -> Callable[[Mapping[str, Any]], Any]:
         """Return a callable for inputs with the sizes, dtypes and numbers of the examples."""
         captured = capture_graph(self.name, module, example_inputs)
@@ -90,6 +101,7 @@ class TensorComprehensions(Compiler):
             self.options["compile_timeout_s"],
             self.options["tune_s"],
             TuningCache(path) if path else None,
+            is_general=is_general,
         )
         kernels = GraphKernels(captured, plan, cache)
         compiled = kernels.build(flat.arguments(example_inputs))

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from ..errors import KernelCompileError, SchedulingLimitError
 from .codegen.choices import Choices
 from .codegen.choosing import choose_plan
-from .codegen.coalescing import coalesce
-from .codegen.elements import Nest
+from .codegen.coalescing import Coalesced, coalesce
+from .codegen.elements import Dim, Nest
+from .codegen.general import general_schedule, write_general
 from .codegen.machine import Machine, default_threads, this_machine
 from .codegen.nests import gather_nests
 from .codegen.outer import fuse_outer, planned_nests
@@ -29,6 +30,11 @@ from .polyhedral.isl import MAX_OPERATIONS, limited
 from .polyhedral.schedule import Schedule
 
 MAX_SOURCE_CHARACTERS = 4 << 20
+GENERAL_FLAGS = ("-O3", "-fopenmp-simd")
+"""Flags for code that takes sizes as parameters, whose vectors the C compiler chooses."""
+
+Group = tuple[tuple[Dim, ...], list[Coalesced], list[Plan]]
+"""Loops that nests share, the nests, and their plans."""
 
 
 class FusionWarning(UserWarning):
@@ -40,15 +46,20 @@ class Compiled:
     """Result of code generation, before the C compiler runs.
 
     Attributes:
-        plans: the plan of each nest.
+        groups: the groups of nests and their plans (see `plan_groups`).
         seconds: duration of each step.
     """
 
     program: Program
     schedule: Schedule
-    plans: tuple[Plan, ...]
+    groups: list[Group]
     threads: int
     seconds: dict[str, float]
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plan of each nest."""
+        return tuple(plan for _, _, plans in self.groups for plan in plans)
 
 
 def compile_instance(
@@ -88,6 +99,40 @@ def compile_instance(
         path,
         generated.threads,
         seconds,
+    )
+
+
+def compile_general(
+    instance: Instance, *, timeout_s: float = 60.0, memory_bytes: int = 2 << 30
+) -> Kernel:
+    """Compile an instance to code that other sizes share; see `codegen.general`.
+
+    It is slower than the code of `compile_instance`, but the C compiler runs only once.
+
+    Raises:
+        KernelCompileError: the C compiler is missing, fails or reaches a limit.
+    """
+    start = time.perf_counter()
+    program = write_general(instance, this_machine())
+    options = Options(extra_flags=GENERAL_FLAGS)
+    written = time.perf_counter()
+    path = compile_object(
+        program,
+        options.compiler,
+        options.extra_flags,
+        timeout_s=timeout_s,
+        memory_bytes=memory_bytes,
+    )
+    seconds = {"write": written - start, "compile": time.perf_counter() - written}
+    return Kernel(
+        instance,
+        options,
+        program.source,
+        general_schedule(instance),
+        path,
+        default_threads(),
+        seconds,
+        program.parameters,
     )
 
 
@@ -136,15 +181,14 @@ def generate(
         ) from error
 
 
-def _generate(
+def plan_groups(
     instance: Instance,
     options: Options,
     machine: Machine,
     threads: int,
     dependences: Relations,
-    start: float,
-) -> Compiled:
-    analysed = time.perf_counter()
+) -> list[Group]:
+    """Return the groups of nests that share loops."""
     between = dependences.parts[0][1]
     parallel = dependences.parallel_loops()
     with limited(dependences.max_operations):
@@ -156,7 +200,19 @@ def _generate(
     for group in fused:
         placed_nests, group_plans = zip(*planned_nests(group, machine, choices), strict=True)
         planned_groups.append((group.dims, list(placed_nests), list(group_plans)))
-    plans = tuple(plan for _, _, placed_nests in planned_groups for plan in placed_nests)
+    return planned_groups
+
+
+def _generate(
+    instance: Instance,
+    options: Options,
+    machine: Machine,
+    threads: int,
+    dependences: Relations,
+    start: float,
+) -> Compiled:
+    analysed = time.perf_counter()
+    planned_groups = plan_groups(instance, options, machine, threads, dependences)
     schedule = schedule_of(instance, planned_groups, machine)
     planned = time.perf_counter()
     dependences.check(schedule)
@@ -181,7 +237,7 @@ def _generate(
         "check": checked - planned,
         "write": time.perf_counter() - checked,
     }
-    return Compiled(program, schedule, plans, threads, seconds)
+    return Compiled(program, schedule, planned_groups, threads, seconds)
 
 
 def _cheapest(

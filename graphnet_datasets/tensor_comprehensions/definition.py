@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import functools
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,40 +15,56 @@ from ..errors import KernelInputError, TensorComprehensionError
 from .arguments import Framework, framework_of
 from .cache import TuningCache, cache_key
 from .calling import BoundKernel, by_name
-from .compiling import compile_instance
-from .cuda import torch_kernel
+from .compiling import compile_general, compile_instance
+from .cuda import GpuKernel, torch_kernel
 from .language import CheckedDefinition, Inference, Instance, check, infer, instantiate
 from .language.inference import check_strides
 from .language.instance import row_major
 from .language.interpreter import interpret
 from .options import Options
+from .packages import Package
+from .triton.kernel import TritonKernel
 from .tuner import Progress, TunerConfig, autotune
 
 MAX_MEMOISED = 256
 """Kernels cached per definition; the oldest is evicted first."""
+MAX_SPECIALISED = 8
+"""Sizes for which a definition compiles their own kernels before it uses general kernels."""
 
 
-def define(source: str) -> Definition:
+def define(source: str, *, max_specialised: int = MAX_SPECIALISED) -> Definition:
     """Parse and check the definitions in a source string.
 
     >>> tc = define("def axpy(float a, float(N) X, float(N) Y) -> (Z) { Z(i) = a * X(i) + Y(i) }")
     >>> tc.names
     ('axpy',)
 
+    Args:
+        max_specialised: number of sizes for which calls compile their own kernels. Calls with
+            further sizes share general kernels, which take the sizes as parameters.
+
     Raises:
         DefinitionError: the source is invalid; the message points at the place.
     """
-    return Definition(source)
+    return Definition(source, max_specialised=max_specialised)
 
 
 class Definition:
     """Definitions as operators: call `definition.name(tensors…)`.
 
-    The first call with new sizes compiles a kernel, which later calls reuse.
+    The first call with new sizes compiles a kernel, which later calls reuse. After
+    `max_specialised` sizes, the kernels of further sizes share compiled code.
     """
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(
+        self,
+        source: str,
+        *,
+        max_specialised: int = MAX_SPECIALISED,
+        package: Package | None = None,
+    ) -> None:
+        self.source, self.max_specialised, self._package = source, max_specialised, package
+        self._num_specialised: collections.Counter[Any] = collections.Counter()
         self._checked = {checked.name: checked for checked in check(source)}
         self._kernels: dict[Any, BoundKernel] = {}
         self._last: dict[str, tuple[Options | None, bool | None, BoundKernel]] = {}
@@ -153,6 +171,7 @@ class Definition:
         strict: bool = False,
         check_bounds: bool | None = None,
         timeout_s: float = 60.0,
+        is_general: bool = False,
     ) -> BoundKernel:
         """Compile a kernel for inputs like the examples, on the device of the examples.
 
@@ -164,6 +183,8 @@ class Definition:
                 other subscript leaves its tensor for these sizes; True clamps those as well. False
                 trusts all subscripts: wrong ones read foreign memory or crash the process.
             timeout_s: time limit of the C compiler in seconds.
+            is_general: compile CPU code that takes the sizes as parameters. Kernels of other sizes
+                then usually need no C compiler. `options` are ignored.
 
         Raises:
             KernelInputError: the examples do not match the definition.
@@ -182,7 +203,13 @@ class Definition:
                     f"{tensor.dtype}. Convert it first."
                 )
         if framework.device is not None:
-            kernel = torch_kernel(instance, options, framework.device)
+            kernel = _gpu_kernel(instance, options, framework.device)
+        elif self._package is not None and (ready := self._package.kernel(instance)) is not None:
+            kernel = ready
+        elif self._package is not None and shutil.which((options or Options()).compiler) is None:
+            raise self._package.error(instance)
+        elif is_general:
+            kernel = compile_general(instance, timeout_s=timeout_s)
         else:
             kernel = compile_instance(instance, options, timeout_s=timeout_s)
         return BoundKernel(kernel, framework, constants)
@@ -200,6 +227,24 @@ class Definition:
         described = [framework.describe(example) for example in examples]
         return self._instance(checked, described, constants, False, check_bounds)
 
+    def instance_at(
+        self,
+        name: str,
+        shapes: Sequence[Sequence[int]],
+        *,
+        constants: Mapping[str, int] | None = None,
+        check_bounds: bool | None = None,
+    ) -> Instance:
+        """Return a definition specialised to dense inputs of these shapes; see `compile`.
+
+        >>> tc = define("def f(float(N) A) -> (B) { B(i) = A(i) * 2 }")
+        >>> tc.instance_at("f", [(8,)]).outputs[0].shape
+        (8,)
+        """
+        checked = self.checked(name)
+        described = [("", tuple(shape), row_major(tuple(shape))) for shape in shapes]
+        return self._instance(checked, described, constants or {}, False, check_bounds)
+
     def autotune(
         self,
         name: str,
@@ -214,6 +259,8 @@ class Definition:
         progress: Callable[[Progress], None] | None = None,
     ) -> Options:
         """Search for the fastest options for inputs like the examples.
+
+        For tensors on a GPU, the options of Triton are searched.
 
         Args:
             examples: tensors to check and time candidates with.
@@ -231,21 +278,24 @@ class Definition:
         """
         checked = self.checked(name)
         framework, inputs, constants = self._prepared(checked, examples, None)
-        if framework.device is not None:
-            raise KernelInputError(
-                f"Options are tuned on CPU tensors, but these inputs are on `{framework.device}`. "
-                "Move them to the CPU."
-            )
         described = [framework.describe(array) for array in inputs]
         instance = self._instance(checked, described, constants, False, check_bounds)
         first = [start] if isinstance(start, Options) else list(start)
         table = TuningCache(cache) if cache is not None else None
-        key = cache_key(instance)
+        key = cache_key(instance, device=framework.device)
         if table is not None and load:
             first += table.ranked(key, any_machine=True)
         config = config or TunerConfig()
         arrays = [framework.to_numpy(array) for array in inputs]
-        result = autotune(instance, arrays, start=first, config=config, log=log, progress=progress)
+        result = autotune(
+            instance,
+            arrays,
+            start=first,
+            config=config,
+            device=framework.device,
+            log=log,
+            progress=progress,
+        )
         if table is not None and store:
             table.add(key, result.ranked()[: config.num_saved])
         return result.options
@@ -259,7 +309,8 @@ class Definition:
         are returned.
         """
         instance = self.instance(name, *examples, check_bounds=check_bounds)
-        return TuningCache(cache).best(cache_key(instance), any_machine=True)
+        device = framework_of(examples).device
+        return TuningCache(cache).best(cache_key(instance, device=device), any_machine=True)
 
     def __call__(
         self,
@@ -295,9 +346,18 @@ class Definition:
         key = (name, framework.name, described, tuple(constants.items()), options, check_bounds)
         kernel = self._kernels.get(key)
         if kernel is None:
+            ranks = tuple((dtype, len(shape)) for dtype, shape, _ in described)
+            group = (name, framework.name, ranks, check_bounds)
+            is_general = options is None and self._num_specialised[group] >= self.max_specialised
             kernel = self.compile(
-                name, *inputs, options=options, constants=constants, check_bounds=check_bounds
+                name,
+                *inputs,
+                options=options,
+                constants=constants,
+                check_bounds=check_bounds,
+                is_general=is_general,
             )
+            self._num_specialised[group] += 1
             while len(self._kernels) >= MAX_MEMOISED:
                 self._kernels.pop(next(iter(self._kernels)))
             self._kernels[key] = kernel
@@ -374,6 +434,15 @@ class Definition:
                 "these sizes. Pass `check_bounds=True` to clamp the subscript."
             )
         return instance
+
+
+def _gpu_kernel(
+    instance: Instance, options: Options | None, device: Any
+) -> GpuKernel | TritonKernel:
+    """Compile an instance for a GPU with the generator that the options name."""
+    if options is not None and options.gpu == "triton":
+        return TritonKernel(instance, options, device)
+    return torch_kernel(instance, options, device)
 
 
 def _is_literal(value: Any) -> bool:

@@ -13,10 +13,11 @@ from ..frameworks import make_inputs, materialize
 from ..kernels.generated import GeneratedKernel, Generation
 from ..sample import Sample
 from .compiler import TensorComprehensions
+from .triton.kernel import TritonKernel
 
 
 def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generation:
-    """Compile a sample with `tc` and collect the C source of its groups.
+    """Compile a sample with `tc` and collect the C or Triton source of its groups.
 
     The reported operators are the ATen operators that the graph is decomposed into.
 
@@ -49,5 +50,6 @@ def generate(sample: Sample, options: Mapping[str, Any], device: str) -> Generat
             "definition": group.source,
         }
         targets = tuple(str(node.target) for node in group.nodes if node.op == "call_function")
-        kernels.append(GeneratedKernel("tc_kernel", "c", kernel.source, targets, None, launch))
+        language = "triton" if isinstance(kernel, TritonKernel) else "c"
+        kernels.append(GeneratedKernel("tc_kernel", language, kernel.source, targets, None, launch))
     return Generation(tuple(kernels), (), functools.partial(run, **inputs))

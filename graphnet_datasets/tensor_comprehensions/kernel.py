@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import KernelCompileError, KernelInputError
+from .codegen.general import parameter_array
 from .codegen.program import ENTRY
 from .language.instance import Instance, Tensor
 from .options import Options
@@ -64,6 +65,7 @@ class Kernel:
         path: Path,
         threads: int,
         seconds: Mapping[str, float] | None = None,
+        parameters: tuple[int, ...] = (),
     ) -> None:
         self.instance, self.options, self.source = instance, options, source
         self.schedule, self.threads, self.path = schedule, threads, path
@@ -81,7 +83,10 @@ class Kernel:
         self._local = threading.local()
         self._has_temporaries = bool(instance.temporaries)
         # Packing into bytes is ten times as fast as building a ctypes array.
-        self._pack = struct.Struct(f"{max(1, len(instance.tensors))}P").pack
+        num_addresses = len(instance.tensors) + bool(parameters)
+        self._pack = struct.Struct(f"{max(1, num_addresses)}P").pack
+        self._parameters = parameter_array(parameters)
+        self._more = (ctypes.addressof(self._parameters),) if parameters else ()
 
     def __call__(
         self,
@@ -118,7 +123,7 @@ class Kernel:
         Nothing is checked. The caller guarantees that the memory stays alive and has the sizes and
         strides of the instance, and that outputs do not overlap any other argument.
         """
-        self._function(self._pack(*addresses, *self._temporaries()), self.threads)
+        self._function(self._pack(*addresses, *self._temporaries(), *self._more), self.threads)
 
     def profile(self, *arrays: Any, num_runs: int = 10, num_warm_up: int = 2) -> Profile:
         """Time repeated calls of the kernel, without allocation."""

@@ -13,6 +13,8 @@ _FUSIONS = ("max", "preserve3", "min")
 _PACKS = ("auto", "always", "never")
 _COMPILERS = ("gcc", "clang")
 _BACKENDS = ("tiles", "scalar")
+_GPUS = ("nvrtc", "triton")
+_PRECISIONS = ("ieee", "tf32", "tf32x3")
 _REMOVED = {"fix_parameters_before_scheduling", "tile_imperfectly_nested", "match_library_calls"}
 """Options without effect that were stored by earlier versions."""
 
@@ -58,6 +60,57 @@ class CudaOptions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class TritonOptions:
+    """Mapping of nests to Triton. Blocks are powers of two; None lets the sizes decide.
+
+    Attributes:
+        product: rows, columns and terms of a tile of a matrix product, each at least 16.
+        reduction: points and terms of a tile of any other reduction; 1 term means that the terms of
+            a point are processed one after the other.
+        pointwise: points of a tile without a reduction.
+        num_warps: warps of a program.
+        num_stages: tiles of operands that are loaded ahead.
+        split: programs that share the terms of a tile; a second kernel combines their results.
+        input_precision: float32 products in float32 ("ieee"), in TF32, which has 10 bits of
+            mantissa ("tf32"), or as three products in TF32 ("tf32x3"). Products of 16-bit floats
+            are exact.
+        split_guards: compute the parts of a nest where a guard is true or false in separate kernels
+            instead of masking reads.
+    """
+
+    product: tuple[int, ...] | None = None
+    reduction: tuple[int, ...] | None = None
+    pointwise: int | None = None
+    num_warps: int | None = None
+    num_stages: int | None = None
+    split: int | None = None
+    input_precision: Literal["ieee", "tf32", "tf32x3"] = "ieee"
+    split_guards: bool = False
+
+    def __post_init__(self) -> None:
+        for name, count, least in (("product", 3, 16), ("reduction", 2, 1)):
+            sizes = getattr(self, name)
+            if sizes is not None and not (
+                len(sizes) == count and all(_is_power(size, least, 1 << 14) for size in sizes)
+            ):
+                raise _wrong(name, sizes, f"{count} powers of two from {least} to 16384")
+        for name, greatest in (("pointwise", 1 << 16), ("num_warps", 32)):
+            value = getattr(self, name)
+            if value is not None and not _is_power(value, 1, greatest):
+                raise _wrong(name, value, f"a power of two from 1 to {greatest}")
+        _check_range(self, "num_stages", 1, 8)
+        _check_range(self, "split", 1, 256)
+        if self.input_precision not in _PRECISIONS:
+            raise _wrong(
+                "input_precision", self.input_precision, f"one of {', '.join(_PRECISIONS)}"
+            )
+
+
+def _is_power(value: int, least: int, greatest: int) -> bool:
+    return least <= value <= greatest and value & (value - 1) == 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Options:
     """Options of a compilation. Setters return a changed copy, so they can be chained.
 
@@ -91,7 +144,9 @@ class Options:
         threads: number of threads; None for torch's setting, or all processors without torch.
         compiler: gcc or clang.
         extra_flags: additional compiler flags from `codegen.toolchain.ALLOWED_FLAGS`.
-        cuda: the mapping to a GPU.
+        gpu: code for tensors on a GPU: CUDA C compiled by NVRTC, or Triton.
+        cuda: the mapping to a GPU by CUDA C.
+        triton: the mapping to a GPU by Triton.
     """
 
     outer_fusion: Fusion = "preserve3"
@@ -108,7 +163,9 @@ class Options:
     threads: int | None = None
     compiler: Literal["gcc", "clang"] = "gcc"
     extra_flags: tuple[str, ...] = ()
+    gpu: Literal["nvrtc", "triton"] = "nvrtc"
     cuda: CudaOptions = dataclasses.field(default_factory=CudaOptions)
+    triton: TritonOptions = dataclasses.field(default_factory=TritonOptions)
 
     def __post_init__(self) -> None:
         for name, allowed in (
@@ -117,6 +174,7 @@ class Options:
             ("pack", _PACKS),
             ("compiler", _COMPILERS),
             ("backend", _BACKENDS),
+            ("gpu", _GPUS),
         ):
             if getattr(self, name) not in allowed:
                 raise _wrong(name, getattr(self, name), f"one of {', '.join(allowed)}")
@@ -175,6 +233,14 @@ class Options:
         """Set options of the GPU mapping."""
         return self.replace(cuda=dataclasses.replace(self.cuda, **changes))
 
+    def with_triton(self, **changes: Any) -> Self:
+        """Generate Triton for a GPU, and set options of its mapping.
+
+        >>> Options().with_triton(product=(64, 64, 32)).gpu
+        'triton'
+        """
+        return self.replace(gpu="triton", triton=dataclasses.replace(self.triton, **changes))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the options as a JSON-serialisable dictionary."""
         return _plain(dataclasses.asdict(self))
@@ -187,7 +253,7 @@ class Options:
             TensorComprehensionError: an option is unknown or its value is not allowed.
         """
         arguments = {name: value for name, value in values.items() if name not in _REMOVED}
-        cuda = arguments.pop("cuda", None)
+        groups = {name: arguments.pop(name, None) for name in ("cuda", "triton")}
         fields = {field.name: field for field in dataclasses.fields(cls)}
         for name, value in arguments.items():
             if name not in fields:
@@ -196,19 +262,22 @@ class Options:
                     "Remove it."
                 )
             arguments[name] = _checked(name, value, getattr(cls(), name))
-        if cuda is not None:
-            names = {field.name for field in dataclasses.fields(CudaOptions)}
-            if not isinstance(cuda, Mapping) or not set(cuda) <= names:
-                raise _wrong("cuda", cuda, f"a mapping of {', '.join(sorted(names))}")
-            defaults = CudaOptions()
-            cuda = {
-                name: _checked(name, value, getattr(defaults, name)) for name, value in cuda.items()
+        for group, values_of_group in groups.items():
+            if values_of_group is None:
+                continue
+            defaults = getattr(cls(), group)
+            names = {field.name for field in dataclasses.fields(defaults)}
+            if not isinstance(values_of_group, Mapping) or not set(values_of_group) <= names:
+                raise _wrong(group, values_of_group, f"a mapping of {', '.join(sorted(names))}")
+            checked = {
+                name: _checked(name, value, getattr(defaults, name))
+                for name, value in values_of_group.items()
             }
-            arguments["cuda"] = CudaOptions(**cuda)
+            arguments[group] = dataclasses.replace(defaults, **checked)
         return cls(**arguments)
 
 
-_OPTIONAL_TUPLES = ("micro", "tile")
+_OPTIONAL_TUPLES = ("micro", "tile", "product", "reduction")
 
 
 def _checked(name: str, value: Any, default: Any) -> Any:

@@ -14,6 +14,7 @@ from ..errors import TuningError, raises_only
 from ..isolation import Limits, LocalPool, PoolJob, Work
 from ..storage.staging import Staging
 from .collecting import check_tvm
+from .languages import TVM, language_of
 from .measurement import PHASES, Measurement, normalised_throughput
 from .records import TuningRecords, fill_tuning, read_records
 
@@ -99,10 +100,15 @@ def export_tvm_database(
         DatasetNotFoundError: the dataset does not exist.
         CompilerUnavailableError: TVM is not installed.
         DatasetExistsError: `directory` already exists.
-        TuningError: a workload or target cannot be parsed.
+        TuningError: a workload or target cannot be parsed, or is of another language.
     """
     check_tvm()
     records = read_records(dataset, with_features=False)
+    if language_of(records.tasks.values()) is not TVM:
+        raise TuningError(
+            f"The tasks of `{dataset}` are not written in TVM's IR, so a database of TVM cannot "
+            "contain their records. Export an `.npz` file of features instead."
+        )
     with temporary_directory("graphnet-records-") as folder:
         # The worker has neither a network nor the cache of downloads.
         fill_tuning(folder, records.tasks.values(), records.measurements)

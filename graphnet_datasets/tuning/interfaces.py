@@ -43,6 +43,13 @@ class Space(abc.ABC):
             TuningError: the task does not belong to this space.
         """
 
+    def add(self, task: Task) -> None:
+        """Register a task, as `sample` does, before its candidates are passed to other methods.
+
+        Raises:
+            TuningError: the task does not belong to this space.
+        """
+
     @abc.abstractmethod
     def features(self, candidate: Candidate) -> np.ndarray:
         """Return float32 [stores, f]: a row per store statement, with f fixed by the space.

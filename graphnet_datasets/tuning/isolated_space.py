@@ -1,4 +1,4 @@
-"""TVM's search space in an isolated worker, for processes that do not import TVM."""
+"""The search space of a language in an isolated worker, which alone parses tasks and traces."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..isolation import ForkServer, Limits
 from .candidate import Candidate, ProgramGraph
 from .interfaces import Space
 from .knobs import trace_knobs
+from .languages import TVM, Language
 from .measurement import PHASES
 from .space_calls import (
     decode_array,
@@ -34,30 +35,33 @@ _CHUNK = 256
 
 
 class IsolatedSpace(Space):
-    """The schedules of untrusted tasks; TVM parses them in a process that may crash.
+    """The candidates of untrusted tasks; a process that may crash parses them.
 
-    `kind` is `sketches` (those of MetaSchedule) or `templates`. The worker starts with the first
-    call, and again after a crash. `timeout_s` is the limit of each call. Use the space as a context
-    manager, or call `close`. Tasks and traces must pass the verifier unless `trust_remote_code`.
+    `kind` is `sketches` (for TVM, those of MetaSchedule) or `templates`. The worker starts with the
+    first call, and again after a crash. `timeout_s` is the limit of each call. Use the space as a
+    context manager, or call `close`. Tasks and traces must pass the verifier unless
+    `trust_remote_code`.
     """
 
     def __init__(
         self,
         *,
         kind: str = "sketches",
+        language: Language = TVM,
         timeout_s: float = 300.0,
         memory_bytes: int = 4 * _GIB,
         trust_remote_code: bool = False,
     ) -> None:
         self._trust_remote_code = trust_remote_code
         self._kind, self._timeout_s, self._memory_bytes = kind, timeout_s, memory_bytes
+        self.language = language
         self._tasks: dict[str, Task] = {}
         self._added: set[str] = set()
         self._stack: contextlib.ExitStack | None = None
         self._connection: socket.socket | None = None
         self.feature_set = ""
         self.mcpu = ""
-        """This machine's processor by its LLVM name, set when the worker has started."""
+        """This machine's processor by the language's name, set when the worker has started."""
 
     def __enter__(self) -> Self:
         """Start the worker."""
@@ -79,7 +83,7 @@ class IsolatedSpace(Space):
         """Register a task before its candidates are passed to other methods.
 
         Raises:
-            TuningError: TVM cannot parse it, or has no schedules for it.
+            TuningError: the language cannot parse it, or has no candidates for it.
         """
         self._tasks[task.task_id] = task
         self._connected()
@@ -106,7 +110,7 @@ class IsolatedSpace(Space):
         return decode_candidate(self._of("crossover", [first, second], seed=seed))
 
     def features(self, candidate: Candidate) -> np.ndarray:
-        """Return float32 [stores, 164]."""
+        """Return float32 [stores, f]; f is 164 for TVM."""
         (matrix,) = self.features_of([candidate])
         if matrix is None:
             raise TuningError(
@@ -159,15 +163,15 @@ class IsolatedSpace(Space):
             self.close()
             if isinstance(error, TimeoutError):
                 raise TuningError(
-                    f"TVM took more than {self._timeout_s:g} s in `{call['method']}` of a space. "
-                    "Increase `timeout_s`, or leave out this task."
+                    f"`{call['method']}` of a space took more than {self._timeout_s:g} s. Increase "
+                    " `timeout_s`, or leave out this task."
                 ) from error
             answer = None
         if answer is None:
             self.close()
             raise TuningError(
-                f"The TVM process ended during `{call['method']}` of a space. Leave out this task, "
-                "or increase `memory_bytes`."
+                f"The process of a space ended during `{call['method']}`. Leave out this task, or "
+                "increase `memory_bytes`."
             )
         if "error" in answer:
             raise TuningError(str(answer["error"]))
@@ -179,8 +183,8 @@ class IsolatedSpace(Space):
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(
                 ForkServer(
-                    "graphnet_datasets.tuning.worker",
-                    environment={"TVM_NUM_THREADS": "1"},
+                    self.language.worker,
+                    environment=self.language.environment(1),
                     has_unix_sockets=True,
                 )
             )
@@ -220,15 +224,16 @@ class IsolatedSpace(Space):
                 connection, _ = listener.accept()
             except OSError as error:
                 raise RunError(
-                    "The process of the TVM space did not start. Check the installation of TVM."
+                    "The process of the space did not start. Check the installation of the tasks' "
+                    "language."
                 ) from error
             stack.enter_context(connection)
             connection.settimeout(self._timeout_s)
             greeting = receive_message(connection)
             if greeting is None:
                 raise RunError(
-                    "The process of the TVM space ended while starting. Check the installation of "
-                    "TVM."
+                    "The process of the space ended while starting. Check the installation of the "
+                    "tasks' language."
                 )
             self.feature_set, self.mcpu = str(greeting["feature_set"]), str(greeting["mcpu"])
             self._stack, self._connection = stack.pop_all(), connection

@@ -1,14 +1,16 @@
 """The decisions of a schedule as named numbers, parsed from its trace, and as vectors.
 
 A MetaSchedule trace is `[instructions, decisions]`. An instruction is `[name, inputs, attributes,
-outputs]` and a decision `[index of the instruction, value]`. The trace is parsed as plain JSON, and
-no name in it is resolved, so that untrusted traces are safe to read.
+outputs]` and a decision `[index of the instruction, value]`. Other languages have an object of
+options as trace. The trace is parsed as plain JSON, and no name in it is resolved, so that
+untrusted traces are safe to read.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +22,13 @@ _MAX_KNOBS = 4096
 
 
 def trace_knobs(trace_json: str) -> dict[str, float]:
-    """Return the decisions of a MetaSchedule trace by name.
+    """Return the decisions of a MetaSchedule trace, or the options of another language, by name.
 
     A tile has one number per factor, as log2: `tile.0.1` is the second factor of the first split.
     A sampled compute location is `location.0`, an index (-1 is the root, -2 means inlined). A
     sampled category is `category.0`, also an index. `length` is the number of instructions, which
-    distinguishes sketches.
+    distinguishes sketches. Integers of an object of options are signed logs, `log2(1 + |value|)`;
+    texts and null are 1 under the name `option=value`.
 
     Raises:
         TuningError: the string is not a trace, or has too many decisions.
@@ -34,9 +37,14 @@ def trace_knobs(trace_json: str) -> dict[str, float]:
     ...   ["SampleCategorical", [], [[0, 16], [0.5, 0.5]], ["c"]]], [[0, [32, 4]], [1, 1]]]'''
     >>> trace_knobs(text)
     {'length': 2.0, 'tile.0.0': 5.0, 'tile.0.1': 2.0, 'category.0': 1.0}
+    >>> trace_knobs('{"tile": [31, 7], "pack": "auto", "unroll": 1}')
+    {'tile.0': 5.0, 'tile.1': 3.0, 'pack=auto': 1.0, 'unroll': 1.0}
     """
     try:
-        instructions, decisions = load_json(trace_json, "a trace")
+        content = load_json(trace_json, "a trace")
+        if isinstance(content, dict):
+            return dict(_option_knobs(content))
+        instructions, decisions = content
         by_index = {int(index): value for index, value in decisions}
         names = [str(instruction[0]) for instruction in instructions]
     except (ValueError, TypeError, IndexError, KeyError, RecursionError) as error:
@@ -65,6 +73,16 @@ _KINDS = {
     "SampleCategorical": "category",
     "SampleComputeLocation": "location",
 }
+
+
+def _option_knobs(options: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, value in options.items():
+        if isinstance(value, list) and all(isinstance(item, int) for item in value):
+            yield from _option_knobs({f"{name}.{i}": item for i, item in enumerate(value)})
+        elif isinstance(value, int | float):
+            yield name, math.copysign(math.log2(1 + abs(value)), value)
+        else:
+            yield f"{name}={json.dumps(value) if isinstance(value, dict | list) else value}", 1.0
 
 
 def _named(name: str, value: Any, *, is_tile: bool) -> dict[str, float]:

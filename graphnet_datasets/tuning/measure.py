@@ -20,6 +20,7 @@ from ..errors import TuningError
 from ..isolation import Ending, Finished, Limits, LocalPool, PoolJob, Work
 from .candidate import Candidate
 from .interfaces import Measurer
+from .languages import language_of
 from .measurement import PHASES, Measurement, TrialStatus
 from .target import foreign, target_of
 from .task import Task
@@ -59,7 +60,7 @@ class TimingPlan:
 
 
 class LiveMeasurer(Measurer):
-    """A measurer that runs candidates in fork servers that have imported TVM.
+    """A measurer that runs candidates in fork servers that have imported the tasks' language.
 
     The outputs of the unscheduled workload are computed once per task, and every candidate's
     outputs are compared with them before timing. A fixed kernel, the anchor, is timed before each
@@ -67,7 +68,8 @@ class LiveMeasurer(Measurer):
     traces must pass the verifier unless `trust_remote_code` is true.
 
     Raises:
-        TuningError: the targets differ in their number of threads, or do not match this machine.
+        TuningError: the targets differ in their language or number of threads, or do not match
+            this machine.
     """
 
     def __init__(
@@ -90,15 +92,16 @@ class LiveMeasurer(Measurer):
                 f"The tasks have targets with {sorted(threads)} threads. Measure tasks with "
                 "different thread counts separately."
             )
+        self._language = language_of(self.tasks.values())
         for task_id, target in targets.items():
-            problem = foreign(target, mcpu or target.mcpu)
+            problem = foreign(target, mcpu or target.mcpu, self._language.kind)
             if problem:
                 raise TuningError(f"The task `{self.tasks[task_id].task_name}` {problem}.")
         (self._threads,) = threads
-        self._environment = {"TVM_NUM_THREADS": str(self._threads), "OMP_NUM_THREADS": "1"}
+        self._environment = self._language.environment(self._threads)
         self._limits, self._num_workers = limits, num_workers
         self._pool: LocalPool | None = None
-        self._references: dict[str, Path | str] = {}
+        self._references: dict[str, Path | tuple[TrialStatus, str]] = {}
         self._stack = contextlib.ExitStack()
         self._directory = self._stack.enter_context(temporary_directory("graphnet-tuning-"))
 
@@ -137,9 +140,9 @@ class LiveMeasurer(Measurer):
         waiting: list[tuple[int, Candidate]] = []
         for number, candidate in enumerate(candidates):
             reference = self._reference(self.tasks[candidate.task_id])
-            if isinstance(reference, str):
-                error = f"The unscheduled workload cannot be run: {reference}"
-                rows[number] = self._row(candidate, TrialStatus.RUN_FAILED, common, error=error)
+            if not isinstance(reference, Path):
+                status, error = reference
+                rows[number] = self._row(candidate, status, common, error=error)
             else:
                 waiting.append((number, candidate))
         next_number = 0
@@ -153,14 +156,30 @@ class LiveMeasurer(Measurer):
                 number, done = next(finished)
                 rows[number] = self._judged(candidates[number], done, common)
 
+    def check(
+        self, candidates: Sequence[Candidate]
+    ) -> Iterator[tuple[TrialStatus, str, dict[str, Any]]]:
+        """Build and check candidates without timing them.
+
+        Yields the status of each, in order, with its error and the worker's report; `ok` means that
+        the outputs are correct.
+        """
+        for candidate in candidates:
+            reference = self._reference(self.tasks[candidate.task_id])
+            if not isinstance(reference, Path):
+                yield *reference, {}
+                continue
+            for _, done in self._finished([(0, candidate)], is_timed=False):
+                yield *status_of(done), done.outcome.merged()
+
     def _finished(
-        self, waiting: Sequence[tuple[int, Candidate]]
+        self, waiting: Sequence[tuple[int, Candidate]], *, is_timed: bool = True
     ) -> Generator[tuple[int, Finished], None, None]:
         here = (str(self._directory),)
         jobs = (
             PoolJob(
                 str(number),
-                {"kind": "measure", "job": str(self._write(number, candidate))},
+                {"kind": "measure", "job": str(self._write(number, candidate, is_timed))},
                 reads=here,
             )
             for number, candidate in waiting
@@ -172,7 +191,7 @@ class LiveMeasurer(Measurer):
     def _run(self, jobs: Iterable[PoolJob], num_jobs: int) -> Iterator[Finished]:
         """Yield jobs as they finish; closing the iterator early stops all workers."""
         if self._pool is None:
-            work = Work("graphnet_datasets.tuning.worker", PHASES, self._limits, self._environment)
+            work = Work(self._language.worker, PHASES, self._limits, self._environment)
             self._pool = LocalPool(work, self._num_workers)
         running = self._pool.run(jobs)
         num_done = 0
@@ -192,7 +211,7 @@ class LiveMeasurer(Measurer):
         if pool is not None:
             pool.close()
 
-    def _write(self, number: int, candidate: Candidate) -> Path:
+    def _write(self, number: int, candidate: Candidate, is_timed: bool) -> Path:
         task = self.tasks[candidate.task_id]
         job = {
             "task_id": task.task_id,
@@ -202,6 +221,7 @@ class LiveMeasurer(Measurer):
             "trace_json": candidate.trace_json,
             "trust_remote_code": self._trust_remote_code,
             "reference": str(self._references[task.task_id]),
+            "is_timed": is_timed,
             **dataclasses.asdict(self.plan),
         }
         return write_bytes(self._directory / f"job-{number}.json", json.dumps(job).encode())
@@ -253,15 +273,17 @@ class LiveMeasurer(Measurer):
         if not done.is_success:
             raise TuningError(
                 f"The anchor, a plain matrix product, cannot be timed here: {done.reason}. "
-                "Check the TVM installation and the limits."
+                "Check the installation of the tasks' language and the limits."
             )
         return tuple(map(float, report["anchor_ms"])), dict(report["tool_versions"])
 
-    def _reference(self, task: Task) -> Path | str:
-        """Return the file of the reference outputs, or the reason why they cannot be computed."""
+    def _reference(self, task: Task) -> Path | tuple[TrialStatus, str]:
+        """Return the file of the reference outputs, or why there are none."""
         reference = self._references.get(task.task_id)
         if reference is None:
             job = {
+                "task_id": task.task_id,
+                "task_name": task.task_name,
                 "workload_json": task.workload_json,
                 "target_json": task.target_json,
                 "trust_remote_code": self._trust_remote_code,
@@ -272,8 +294,13 @@ class LiveMeasurer(Measurer):
             payload = {"kind": "reference", "job": str(place)}
             job = PoolJob("reference", payload, reads=(str(place),))
             (done,) = self._run([job], 1)
-            if done.result is None:
-                reference = done.reason or "it returned no outputs"
+            problem = done.outcome.merged().get("uncheckable")
+            if problem:
+                reference = TrialStatus.UNCHECKABLE, f"A check could not fail: {problem}."
+            elif done.result is None:
+                reason = done.reason or "it returned no outputs"
+                message = f"The unscheduled workload cannot be run: {reason}"
+                reference = TrialStatus.RUN_FAILED, message
             else:
                 reference = write_bytes(self._directory / f"{task.task_id}.npz", done.result)
             self._references[task.task_id] = reference

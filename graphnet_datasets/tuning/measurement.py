@@ -18,6 +18,10 @@ from .candidate import Candidate, Origin, trace_hash
 
 MAX_ERROR_LENGTH = 500
 
+MAX_TIMING_S = 3.0
+"""Limit in seconds for all repetitions of a candidate; slow candidates get fewer repetitions, at
+least two."""
+
 PHASES = ("build", "check", "time")
 """The phases of a trial's process, in order; each has its own time limit."""
 
@@ -29,6 +33,9 @@ class TrialStatus(enum.StrEnum):
     """Built, correct and timed."""
     WRONG = "wrong"
     """Ran, but the outputs differ from those of the unscheduled workload."""
+    UNCHECKABLE = "uncheckable"
+    """Not run, because no wrong output could differ from the outputs of the unscheduled workload:
+    they are constant, or do not depend on the inputs."""
     SCHEDULE_FAILED = "schedule_failed"
     """The trace is malformed or does not replay on the workload."""
     BUILD_FAILED = "build_failed"

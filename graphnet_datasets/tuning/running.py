@@ -21,9 +21,10 @@ from ..storage.mapping import Count, ignore
 from ..storage.staging import Staging
 from ..terminal import counted
 from .allocators.base import DEFAULT_SLOT_TRIALS
-from .collecting import check_tvm, collect_tasks
+from .collecting import collect_tasks
 from .isolated_space import IsolatedSpace
 from .journal import Journal
+from .languages import language_of
 from .loop import Budget, Progress, TuningResult, tune
 from .measure import MEASURE_LIMITS, LiveMeasurer, TimingPlan
 from .measurement import Measurement
@@ -158,14 +159,13 @@ def tune_samples(
     verifier rejects are skipped and counted by reason.
 
     Raises:
-        CompilerUnavailableError: TVM is not installed.
+        CompilerUnavailableError: TVM is not installed, or the language of the tasks.
         DatasetNotFoundError: no sample or dataset matches.
         DatasetExistsError: `out` already exists, or another call is writing it.
-        TuningError: no task is left, the trials do not allow one slot per task, or a run with other
-            settings was started at `out`.
+        TuningError: no task is left, the tasks have several languages, the trials do not allow one
+            slot per task, or a run with other settings was started at `out`.
         UnknownTunerError: the tuner or allocator does not exist.
     """
-    check_tvm()
     check_names(tuner, allocator)
     plan, choice = plan or TimingPlan(), choice or TaskChoice()
     staging = Staging(Path(out), "tuning", pattern="*/*.json*")
@@ -176,6 +176,8 @@ def tune_samples(
     with staging.hold():
         tasks = _tasks_of(samples, staging, threads, dataset, filters, on_collect)
         chosen = choice.choose(tasks)
+        language = language_of(chosen)
+        language.check()
         settings = {
             "tuner": tuner,
             "tuner_options": dict(tuner_options or {}),
@@ -186,7 +188,9 @@ def tune_samples(
             "timing": dataclasses.asdict(plan),
             "tasks": [task.task_id for task in chosen],
         }
-        with IsolatedSpace(kind=space_of(tuner), trust_remote_code=trust_remote_code) as space:
+        with IsolatedSpace(
+            kind=space_of(tuner), language=language, trust_remote_code=trust_remote_code
+        ) as space:
             journal = Journal(staging.directory / "run", settings)
             chosen, skipped = usable(chosen, space)
             if trials < DEFAULT_SLOT_TRIALS and allocator_options is None:
@@ -240,7 +244,7 @@ def usable(tasks: Sequence[Task], space: IsolatedSpace) -> tuple[list[Task], dic
     skipped: collections.Counter[str] = collections.Counter()
     for task in tasks:
         try:
-            problem = foreign(target_of(task), space.mcpu)
+            problem = foreign(target_of(task), space.mcpu, space.language.kind)
             if problem:
                 skipped[f"it {problem}"] += 1
                 continue
@@ -260,7 +264,7 @@ def usable(tasks: Sequence[Task], space: IsolatedSpace) -> tuple[list[Task], dic
 
 
 def space_of(tuner: str) -> str:
-    """Return the kind of search space that a tuner uses: templates, or sketches of TVM.
+    """Return the kind of search space that a tuner uses: templates or sketches.
 
     >>> space_of("bolt"), space_of("ansor")
     ('templates', 'sketches')

@@ -7,7 +7,7 @@ import pyarrow as pa
 from ..schema.columns import Column, Structs, required
 
 _VERSION_FIELDS = (
-    Column("name", pa.string(), "tvm, ffi or llvm"),
+    Column("name", pa.string(), "tvm, ffi, llvm, tc …"),
     Column("version", pa.string(), "version of the tool"),
 )
 
@@ -25,9 +25,13 @@ TASK_COLUMNS = (
     required(
         "workload_json",
         pa.large_string(),
-        "the unscheduled operator, TVM's IR as JSON; parse it in an isolated process",
+        "the unscheduled operator as JSON, IR or a definition; parse it in an isolated process",
     ),
-    required("target_json", pa.string(), "TVM target: processor and number of threads"),
+    required(
+        "target_json",
+        pa.string(),
+        "target: language (`llvm` is TVM's), processor and number of threads",
+    ),
     required("task_name", pa.string(), "name of the fused function"),
     required("family", pa.string(), "kind of operator: matmul, conv2d, softmax …"),
     required("arg_shapes", pa.list_(pa.list_(pa.int64())), "shape of each argument; outputs last"),
@@ -37,7 +41,7 @@ TASK_COLUMNS = (
     ),
     required("bytes", pa.int64(), "bytes of all arguments"),
     required("sources", Structs(_SOURCE_FIELDS), "graphs that contain the operator"),
-    required("pipeline", pa.string(), "TVM passes applied before extraction"),
+    required("pipeline", pa.string(), "TVM passes applied before extraction, or the language"),
     required("tool_versions", Structs(_VERSION_FIELDS), "versions of the code generators"),
 )
 """A row is one fused operator on one target.
@@ -57,7 +61,7 @@ RECORD_COLUMNS = (
     required(
         "trace_json",
         pa.string(),
-        "the schedule, TVM's trace as JSON; parse it in an isolated process",
+        "the schedule as JSON, TVM's trace or options; parse it in an isolated process",
     ),
     required("trace_hash", pa.string(), "blake2b of the trace"),
     required("tuner", pa.string(), "tuner that proposed the schedule"),
@@ -92,7 +96,8 @@ RECORD_COLUMNS = (
     required(
         "status",
         pa.string(),
-        "ok, wrong, schedule_failed, build_failed, run_failed, timeout, out_of_memory, crash",
+        "ok, wrong, uncheckable, schedule_failed, build_failed, run_failed, timeout, "
+        "out_of_memory, crash",
     ),
     required("error", pa.string(), "error message of a failed trial"),
     Column(
@@ -103,7 +108,7 @@ RECORD_COLUMNS = (
     ),
     required("input_seed", pa.int64(), "seed of the inputs"),
     required("device", pa.string(), "cpu or cuda"),
-    required("mcpu", pa.string(), "LLVM name of the processor"),
+    required("mcpu", pa.string(), "name of the processor in the target, for TVM LLVM's"),
     required("num_threads", pa.int32(), "threads of the generated code"),
     required("affinity", pa.string(), "cores available to the process"),
     Column("load_average", pa.float64(), "load average of the machine at the start of the batch"),

@@ -1,4 +1,4 @@
-"""The process of an isolated `TvmSpace`, which answers calls until the connection closes."""
+"""The process of an isolated space, which answers calls until the connection closes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..compilers.tvm import native_processor
 from ..errors import TuningError
 from .candidate import Candidate
-from .space import TvmSpace
+from .interfaces import Space
 from .space_calls import (
     decode_candidate,
     encode_array,
@@ -19,16 +18,14 @@ from .space_calls import (
     send_message,
 )
 from .task import Task
-from .templates.space import TemplateSpace
 
 
-def serve_space(path: Path, kind: str, trust_remote_code: bool = False) -> None:
-    """Connect to a socket and answer calls with a space of this kind."""
-    space = make_space(kind, trust_remote_code=trust_remote_code)
+def serve_space(path: Path, space: Space, mcpu: str) -> None:
+    """Connect to a socket and answer calls with a space on the processor `mcpu`."""
     with socket.socket(socket.AF_UNIX) as connection:
         # Relative to the job's working directory, since socket paths are limited in length.
         connection.connect(path.name)
-        send_message(connection, {"feature_set": space.feature_set, "mcpu": native_processor()})
+        send_message(connection, {"feature_set": space.feature_set, "mcpu": mcpu})
         while (call := receive_message(connection)) is not None:
             try:
                 answer: dict[str, Any] = {"value": _answer(space, call)}
@@ -37,16 +34,7 @@ def serve_space(path: Path, kind: str, trust_remote_code: bool = False) -> None:
             send_message(connection, answer)
 
 
-def make_space(kind: str, *, trust_remote_code: bool = False) -> TvmSpace:
-    """Return the space of a kind, `sketches` or `templates`."""
-    if kind == "sketches":
-        return TvmSpace(trust_remote_code=trust_remote_code)
-    if kind == "templates":
-        return TemplateSpace(trust_remote_code=trust_remote_code)
-    raise TuningError(f"There is no space `{kind}`. Choose `sketches` or `templates`.")
-
-
-def _answer(space: TvmSpace, call: Mapping[str, Any]) -> Any:
+def _answer(space: Space, call: Mapping[str, Any]) -> Any:
     method = call["method"]
     if method == "add":
         space.add(Task.from_row(call["task"]))

@@ -36,16 +36,18 @@ def target_of(task: Task) -> TargetFacts:
         ) from error
 
 
-def foreign(target: TargetFacts, mcpu: str) -> str:
-    """Return why a target cannot be measured on the LLVM processor `mcpu`, or "" if it can.
+def foreign(target: TargetFacts, mcpu: str, kind: str = "llvm") -> str:
+    """Return why a target cannot be measured on the processor `mcpu`, or "" if it can.
+
+    `kind` is that of the language (see `languages`), by default TVM's.
 
     >>> foreign(TargetFacts("llvm", "znver4", 1), "znver4")
     ''
     >>> foreign(TargetFacts("cuda", "", 1), "znver4")
     'has a `cuda` target, but only CPU targets (`llvm`) can be measured'
     """
-    if target.kind != "llvm":
-        return f"has a `{target.kind}` target, but only CPU targets (`llvm`) can be measured"
+    if target.kind != kind:
+        return f"has a `{target.kind}` target, but only CPU targets (`{kind}`) can be measured"
     if target.mcpu != mcpu:
         return f"is for the processor `{target.mcpu}`, but this machine has `{mcpu}`"
     return ""

@@ -16,6 +16,7 @@ parsers see the same data: duplicate keys or trailing data never reach it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import re
@@ -24,6 +25,7 @@ from typing import Any, NoReturn
 
 from ..errors import UnverifiedProgramError
 from ..terminal import printable_line
+from .roles import Role, find_roles
 
 MAX_CHARACTERS = 4 * 2**20
 MAX_NODES = 100_000
@@ -90,11 +92,24 @@ def verify_workload(text: str) -> str:
         UnverifiedProgramError: the workload contains an item that is not on the allow-list, is too
             large, or may access memory outside its buffers; the message names it.
     """
-    content = _parse(text, "workload")
-    verifier = _Workload(content)
+    return _verified(text)[0]
+
+
+def argument_roles(text: str) -> tuple[Role, ...]:
+    """Return the roles of a workload's arguments; their values keep all accesses in bounds.
+
+    Raises:
+        UnverifiedProgramError: see `verify_workload`.
+    """
+    return _verified(text)[1]
+
+
+@functools.lru_cache(maxsize=2)
+def _verified(text: str) -> tuple[str, tuple[Role, ...]]:
+    verifier = _Workload(_parse(text, "workload"))
     verifier.check()
     checked = {"root_index": verifier.root, "nodes": verifier.nodes}
-    return json.dumps(checked, separators=(",", ":"))
+    return json.dumps(checked, separators=(",", ":")), tuple(verifier.roles.values())
 
 
 def verify_trace(text: str) -> Any:
@@ -429,7 +444,7 @@ class _Workload:
         self.sizes: list[int] = []
         self.stored: set[int] = set()
         self.parameters: set[int] = set()
-        self.least_size = 1
+        self.roles: dict[int, Role] = {}
 
     def check(self) -> None:
         """Check all nodes, and check that the program stays inside its buffers."""
@@ -438,14 +453,22 @@ class _Workload:
         if self.categories[self.root] != "module":
             _refuse("workload", "has a root that is not an `ir.IRModule`", is_listed=False)
         function = self._check_module(self._data(self.root))
-        self.parameters = set(self._items(function["params"]))
+        parameters = self._items(function["params"])
+        self.parameters = set(parameters)
         for node in self.nodes:
             if node["type"] == "tirx.BufferStore":
                 self.stored.add(node["data"]["buffer"])
         sizes = [size for buffer in self.parameters for size in self._shape(buffer)]
-        self.least_size = max(1, min(sizes, default=1))
-        walk = _Walk(self, self.parameters)
-        walk.statement(function["body"], {})
+        least_size = max(1, min(sizes, default=1))
+        smallest = dict.fromkeys(parameters, Role(least_size))
+        self.roles = dict(zip(parameters, find_roles(self.nodes, parameters), strict=True))
+        try:
+            _Walk(self, self.parameters).statement(function["body"], {})
+        except UnverifiedProgramError:
+            if self.roles == smallest:
+                raise
+            self.roles = smallest  # sums and products of indices need smaller ones
+            _Walk(self, self.parameters).statement(function["body"], {})
 
     def _category(self, index: int, node: Any) -> str:
         if not (isinstance(node, dict) and isinstance(node.get("type"), str)):
@@ -764,8 +787,9 @@ class _Walk:
             _refuse("workload", "loads an element as another dtype than that of its buffer")
         if source in workload.parameters and source not in workload.stored:
             whole = _range_of(dtype)
-            # `worker.make_arrays` draws integer inputs from 0 to below the smallest size.
-            return None if whole is None else (0, min(workload.least_size - 1, whole[1]))
+            # `worker.make_arrays` draws integer inputs from 0 to below the bound of their role.
+            bound = workload.roles[source].bound
+            return None if whole is None else (0, min(bound - 1, whole[1]))
         return _range_of(dtype)
 
     def _call(self, data: Mapping[str, Any], dtype: str, variables: Environment) -> Interval | None:

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TuningError
+from ..compilers.tvm import native_processor
+from ..errors import TuningError, UnverifiedProgramError
 from ..isolation import RESULT_FILE, Reporter
 from ..scores.tolerance import min_t
 from .extract import (
@@ -28,20 +29,17 @@ from .extract import (
     replay,
     tool_versions,
 )
+from .interfaces import Space
 from .intrinsics import import_meta_schedule
-from .measurement import TrialStatus
+from .measurement import MAX_TIMING_S, TrialStatus
+from .references import reference_problem
+from .roles import Role
 from .task import Task
+from .verifying import argument_roles
 
 CORRECT_T = -3.0
 """Tolerance t of `runs` at which all outputs of a correct candidate must pass; for float32 within
 0.001 and 0.03 percent."""
-
-MAX_TIMING_S = 3.0
-"""Limit in seconds for all repetitions of a candidate; slow candidates get fewer repetitions, at
-least two."""
-
-_LEAST_INPUT, _GREATEST_INPUT = 0.1, 1.0
-"""Inputs are positive, so that roots and logarithms are defined and sums do not cancel."""
 
 _ANCHOR_SIZE = 128
 
@@ -59,7 +57,8 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         from .space_worker import serve_space
 
         trust = bool(payload.get("trust_remote_code"))
-        serve_space(directory / payload["socket"], payload["space"], trust)
+        space = make_space(payload["space"], trust_remote_code=trust)
+        serve_space(directory / payload["socket"], space, native_processor())
         return
     if kind in ("export", "import"):
         trust = bool(payload.get("trust_remote_code"))
@@ -75,9 +74,22 @@ def work(payload: Mapping[str, Any], reporter: Reporter, directory: Path) -> Non
         reporter.send({"anchor_ms": times, "tool_versions": tool_versions()})
     elif kind == "reference":
         content = reference_outputs(job, reporter)
-        (directory / RESULT_FILE).write_bytes(content)
+        if content is not None:
+            (directory / RESULT_FILE).write_bytes(content)
     else:
         measure(job, reporter)
+
+
+def make_space(kind: str, *, trust_remote_code: bool = False) -> Space:
+    """Return the space of a kind, `sketches` or `templates`."""
+    from .space import TvmSpace
+    from .templates.space import TemplateSpace
+
+    if kind == "sketches":
+        return TvmSpace(trust_remote_code=trust_remote_code)
+    if kind == "templates":
+        return TemplateSpace(trust_remote_code=trust_remote_code)
+    raise TuningError(f"There is no space `{kind}`. Choose `sketches` or `templates`.")
 
 
 def exchange(
@@ -105,7 +117,8 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     """Build, check and time one candidate, and send the results.
 
     `job` has `workload_json`, `target_json`, `trace_json`, `input_seed`, `reference` (a path),
-    `number`, `repeat`, `min_repeat_ms` and `warmup`.
+    `number`, `repeat`, `min_repeat_ms`, `warmup` and `is_timed`; without timing, the job ends after
+    the check.
     """
     started = time.perf_counter()
     try:
@@ -114,7 +127,8 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     except TuningError as error:
         reporter.send({"status": TrialStatus.SCHEDULE_FAILED, "error": str(error)})
         return
-    _send_features(job, schedule, reporter)
+    if job["is_timed"]:
+        _send_features(job, schedule, reporter)
     try:
         library = build(schedule.mod, target)
     except Exception as error:  # TVM and LLVM raise many types
@@ -124,7 +138,7 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     reporter.enter("check")
     started = time.perf_counter()
     tvm = importlib.import_module("tvm")
-    inputs = make_arrays(argument_types(workload), job["input_seed"])
+    inputs = make_arrays(argument_types(workload), job["input_seed"], roles_of(job))
     tensors = [tvm.runtime.tensor(array) for array in inputs]
     try:
         call_started = time.perf_counter()
@@ -141,6 +155,9 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
     if not worst_t <= CORRECT_T:
         error = f"The outputs differ from those of the unscheduled workload: t = {worst_t:.3g}."
         reporter.send({"status": TrialStatus.WRONG, "error": error})
+        return
+    if not job["is_timed"]:
+        reporter.send({"status": TrialStatus.OK})
         return
     reporter.enter("time")
     repeat = max(2, min(job["repeat"], int(MAX_TIMING_S / max(call_s, 1e-9))))
@@ -180,18 +197,34 @@ def _send_features(job: Mapping[str, Any], schedule: Any, reporter: Reporter) ->
     reporter.send({"features": features.tolist(), "feature_set": space.feature_set})
 
 
-def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes:
+def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes | None:
     """Return an `.npz` of the arrays that the unscheduled workload changes, by position.
+
+    Returns None, and sends the problem, if a check against these arrays could not fail.
 
     Raises:
         TuningError: the workload cannot be parsed.
     """
-    tvm = importlib.import_module("tvm")
     workload, target = _load(job)
     library = build(workload, target)
     reporter.enter("check")
-    types = argument_types(workload)
-    inputs = make_arrays(types, job["input_seed"])
+    types, roles = argument_types(workload), roles_of(job)
+    first, second = (
+        _changed(library, make_arrays(types, seed, roles))
+        for seed in (job["input_seed"], job["input_seed"] + 1)
+    )
+    problem = reference_problem(first, second, has_inputs=len(first) < len(types))
+    if problem:
+        reporter.send({"uncheckable": problem})
+        return None
+    content = io.BytesIO()
+    np.savez(content, **first)
+    return content.getvalue()
+
+
+def _changed(library: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays that a workload changes, by position."""
+    tvm = importlib.import_module("tvm")
     tensors = [tvm.runtime.tensor(array) for array in inputs]
     library["main"](*tensors)
     outputs = {}
@@ -199,9 +232,7 @@ def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes:
         after = tensor.numpy()
         if before.tobytes() != after.tobytes():
             outputs[str(position)] = _bits(after)
-    content = io.BytesIO()
-    np.savez(content, **outputs)
-    return content.getvalue()
+    return outputs
 
 
 def _is_trusted(job: Mapping[str, Any]) -> bool:
@@ -224,11 +255,21 @@ def build(module: Any, target: Any) -> Any:
     return tvm.build(module, target=target)
 
 
-def make_arrays(types: Sequence[tuple[tuple[int, ...], str]], seed: int) -> list[np.ndarray]:
+def roles_of(job: Mapping[str, Any]) -> tuple[Role, ...] | None:
+    """Return the roles of a workload's arguments, None if the verifier rejects it."""
+    try:
+        return argument_roles(job["workload_json"])
+    except UnverifiedProgramError:
+        return None
+
+
+def make_arrays(
+    types: Sequence[tuple[tuple[int, ...], str]], seed: int, roles: Sequence[Role] | None = None
+) -> list[np.ndarray]:
     """Return reproducible arrays for all arguments of a workload, including outputs.
 
-    Integers are at least 0 and below the smallest size of all arguments, since many are indices,
-    which must be in bounds.
+    Without roles, integers are at least 0 and below the smallest size of all arguments, since many
+    are indices, which must be in bounds.
 
     >>> [array] = make_arrays([((2, 2), "int64")], 0)
     >>> sorted({*array.reshape(-1).tolist()} - {0, 1})
@@ -238,14 +279,8 @@ def make_arrays(types: Sequence[tuple[tuple[int, ...], str]], seed: int) -> list
     arrays = []
     for position, (shape, dtype) in enumerate(types):
         random = np.random.default_rng([seed, position])
-        kind = numpy_dtype(dtype)
-        if dtype == "bool":
-            arrays.append(random.random(shape) < 0.5)
-        elif np.issubdtype(kind, np.integer):
-            arrays.append(random.integers(0, bound, shape).astype(kind))
-        else:
-            drawn = random.uniform(_LEAST_INPUT, _GREATEST_INPUT, shape)
-            arrays.append(np.asarray(drawn).astype(kind))
+        role = Role(bound) if roles is None else roles[position]
+        arrays.append(role.draw(shape, numpy_dtype(dtype), random))
     return arrays
 
 

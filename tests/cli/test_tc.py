@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from benchmarks.tc import paper
 from graphnet_datasets.cli.app import app
+from graphnet_datasets.tensor_comprehensions import load_package
 from graphnet_datasets.tensor_comprehensions.language import check
 from graphnet_datasets.tensor_comprehensions.language.printing import canonical_text
 
@@ -52,6 +53,15 @@ def test_check_points_at_the_first_error(tmp_path: Path) -> None:
     assert "Expected 1 dimensions of `A` but found 2." in found
     assert "line 2:     O(i) = A(i,i)" in found
     assert "^^^^^^" in found
+
+
+def test_package_writes_kernels_that_load(file: str, tmp_path: Path) -> None:
+    pytest.importorskip("islpy", reason="needs islpy (extra tc)")
+    out = tmp_path / "kernels"
+    found = invoke("package", file, "--out", str(out), "--shape", "A=4,5", "--shape", "B=5,6")
+    assert found == f"Wrote the kernels of mm for native to {out}.\n"
+    a, b = np.ones((4, 5), "float32"), np.ones((5, 6), "float32")
+    np.testing.assert_array_equal(load_package(out).mm(a, b), a @ b)
 
 
 def test_infer_prints_ranges_and_shapes(file: str) -> None:

@@ -15,6 +15,8 @@ from graphnet_datasets import write_directory
 from graphnet_datasets.benchmark.records.records import write_runs
 from graphnet_datasets.cli.app import app
 from graphnet_datasets.tensor_comprehensions.tables import TC_CACHE_SCHEMA
+from graphnet_datasets.tensor_comprehensions.tasks.making import make_task
+from graphnet_datasets.tuning import Candidate, Measurement, Origin, TrialStatus
 from graphnet_datasets.tuning.records import write_tuning
 from tests.benchmark.test_upstream_log import log_of
 from tests.clones import make_clone
@@ -45,6 +47,7 @@ INVOCATIONS = {
     "list": "--dataset {read:dataset}",
     "plot": "{read:runs} --out {write:folder}",
     "push": "{read:table} org/graphs --split train --skip-validation test",
+    "records check": "{read:comprehensions} --out {write:checks.jsonl}",
     "records export": "{read:pool} --out {write:pool.npz}",
     "records import": "{read:database} --out {write:mine}",
     "report": "{read:runs} --out {write:page.html}",
@@ -63,6 +66,8 @@ INVOCATIONS = {
     "tc from-graph": "cv/chain-2 --dataset {read:dataset}",
     "tc infer": f"{{read:tc}} {SIZES}",
     "tc interpret": f"{{read:tc}} {SIZES} --out {{write:folder}}",
+    "tc package": f"{{read:tc}} {SIZES} --out {{write:folder}}",
+    "tc tasks": f"{{read:tc}} {SIZES} --out {{write:mine}}",
     "tc tune": f"{{read:tc}} {SIZES} --cache {{write:tuned}} --population 1 --generations 1",
     "transform": "cv/chain-2 --dataset {read:dataset} --parts sole_op --out {write:mine} --jobs 1",
     "translate": "cv/chain-2 --dataset {read:dataset} --out {write:table.parquet}",
@@ -106,6 +111,8 @@ def make_inputs(root: Path) -> dict[str, Path]:
     (root / "mm.tc").write_text(MM)
     (root / "mine.py").write_text(CANDIDATE)
     (root / "upstream.log").write_text("\n".join(log_of("a/relu")))
+    product = make_task(MM, "mm", [(3, 4), (4, 5)])
+    crash = Measurement.of(Candidate(product.task_id, "{}", Origin.RANDOM), TrialStatus.CRASH)
     pool = make_pool(each=6)
     measured = [row for task in pool.tasks.values() for row in pool.rows(task)]
     measured = [dataclasses.replace(row, record_id=str(i)) for i, row in enumerate(measured)]
@@ -126,5 +133,6 @@ def make_inputs(root: Path) -> dict[str, Path]:
         "log": root / "upstream.log",
         "cache": root / "cache.parquet",
         "database": Path(__file__).parents[1] / "tuning" / "tvm_database",
+        "comprehensions": write_tuning(root / "comprehensions", [product], [crash]),
         "pool": write_tuning(root / "pool", pool.tasks.values(), measured),
     }

@@ -219,15 +219,55 @@ def _statement(draw: st.DrawFn, known: list[Known], number: int) -> tuple[str, K
     # A float type keeps the type of a sum out of the way; types have own tests.
     dtype = draw(st.sampled_from((*FLOAT_TYPES, "float16", "bfloat16")))
     value = f"{dtype}({writer.number(draw(st.integers(1, 3)))})"
+    name = f"T{number}"
+    form = draw(st.sampled_from(("plain", "plain", "scan", "scatter")))
+    if form == "scan" and rank and not inner:
+        value = _scan(draw, writer, name, outer, dtype, value)
+    if form == "scatter" and rank:
+        return _scatter(draw, writer, name, outer, inner, dtype), Known(name, dtype, rank)
     ranges = []
-    for name in outer + inner:
+    for index in outer + inner:
         if draw(st.integers(0, 3)):
             begin = draw(st.integers(0, 2))
-            ranges.append(f"{name} in {begin}:{begin + draw(st.integers(1, 4))}")
+            ranges.append(f"{index} in {begin}:{begin + draw(st.integers(1, 4))}")
     where = f" where {', '.join(ranges)}" if ranges else ""
-    name = f"T{number}"
     left = f"{name}({', '.join(outer)})" if outer else name
     return f"{left} {operator} {value}{where}", Known(name, dtype, rank)
+
+
+def _scan(
+    draw: st.DrawFn, writer: Writer, name: str, outer: list[str], dtype: str, value: str
+) -> str:
+    """Return a value that also depends on earlier elements along one index."""
+    index, sign = draw(st.sampled_from(outer)), draw(st.sampled_from("-+"))
+    reads = []
+    for lag in draw(st.sampled_from(((1,), (2,), (1, 3)))):
+        places = [f"{each} {sign} {lag}" if each == index else each for each in outer]
+        reads.append(f"{name}({', '.join(places)})")
+    if draw(st.booleans()):
+        edge = f"{index} {'>' if sign == '-' else '<'} {draw(st.integers(0, 2))}"
+        reads[0] = f"({edge} ? {reads[0]} : {dtype}(1))"
+    if draw(st.booleans()):
+        value = f"{dtype}({writer.access(draw(st.sampled_from(writer.known)), 1)})"
+        return f"{dtype}(max({value}, {reads[0]}))"
+    return f"{dtype}({' + '.join([*reads, value])})"
+
+
+def _scatter(
+    draw: st.DrawFn, writer: Writer, name: str, outer: list[str], inner: list[str], dtype: str
+) -> str:
+    """Return statements that fill a tensor and then update elements at arbitrary subscripts."""
+    extents = [draw(st.integers(1, 5)) for _ in outer]
+    fill = ", ".join(f"{index} in 0:{size}" for index, size in zip(outer, extents, strict=True))
+    begin = f"{name}({', '.join(outer)}) = {dtype}(1) where {fill}"
+    places = [writer.subscript(1) for _ in outer]
+    if all(place in writer.indices for place in places):
+        places[0] += " + 0"
+    operator = writer.pick("+=", "+=!", "max=", "min=!")
+    read = writer.access(draw(st.sampled_from(writer.known)), 1)
+    ranges = [f"{index} in 0:{draw(st.integers(1, 4))}" for index in (*outer, *inner)]
+    update = f"{name}({', '.join(places)}) {operator} {dtype}({read})"
+    return f"{begin} {update} where {', '.join(ranges)}"
 
 
 def _values(draw: st.DrawFn, dtype: str, shape: tuple[int, ...]) -> np.ndarray:

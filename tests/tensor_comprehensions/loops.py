@@ -65,7 +65,13 @@ def evaluate(instance: Instance, inputs: Any, outputs: Any = None) -> dict[str, 
 def run(instance: Instance, statement: Any, arrays: dict[str, np.ndarray]) -> None:
     tensor = instance.tensor(statement.output)
     target = arrays[statement.output]
-    outer = [range(*statement.box[name]) for name in statement.subscripts]
+    outer: list[Any] = [range(*statement.box[name]) for name in statement.subscripts]
+    if statement.target is not None:
+        scatter(instance, statement, arrays)
+        return
+    if statement.scan is not None and statement.scan.is_descending:
+        scanned = statement.subscripts.index(statement.scan.index)
+        outer[scanned] = reversed(outer[scanned])
     inner = [range(each.begin, each.end) for each in statement.reductions]
     names = [each.name for each in statement.indices]
     is_float = statement.type.kind == "float"
@@ -90,6 +96,37 @@ def run(instance: Instance, statement: Any, arrays: dict[str, np.ndarray]) -> No
                 case "max":
                     total = plain if plain > total else total
         target[place] = scalar(scalar(total, statement.type), tensor.dtype)
+
+
+def scatter(instance: Instance, statement: Any, arrays: dict[str, np.ndarray]) -> None:
+    target, tensor = arrays[statement.output], instance.tensor(statement.output)
+    names = [each.name for each in statement.indices]
+    ranges = [range(each.begin, each.end) for each in statement.indices]
+    for point in itertools.product(*ranges):
+        at = dict(zip(names, point, strict=True))
+        place = []
+        for dimension, subscript in enumerate(statement.target.subscripts):
+            if isinstance(subscript, Affine):
+                where = subscript.constant + sum(f * at[name] for name, f in subscript.coefficients)
+            else:
+                where = int(value(instance, arrays, subscript, at))
+            place.append(where - tensor.origin[dimension])
+        if not all(0 <= where < size for where, size in zip(place, tensor.shape, strict=True)):
+            continue
+        added = value(instance, arrays, statement.value, at)
+        old = target[tuple(place)]
+        if added != added and statement.operator in ("min", "max"):
+            raise NotANumberError
+        match statement.operator:
+            case "+":
+                new = float(old) + float(added)
+            case "*":
+                new = float(old) * float(added)
+            case "min":
+                new = min(old, added)
+            case _:
+                new = max(old, added)
+        target[tuple(place)] = scalar(scalar(new, statement.type), tensor.dtype)
 
 
 def value(instance: Instance, arrays: Any, node: Any, at: dict[str, int]) -> Any:

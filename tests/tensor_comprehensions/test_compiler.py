@@ -54,6 +54,23 @@ def test_repeated_blocks_are_compiled_once_and_the_rest_is_left_to_eager() -> No
     )
 
 
+def test_further_sizes_share_compiled_code() -> None:
+    torch.manual_seed(0)
+    module = Block().eval()
+    options = {"max_specialised": 1, "compile_timeout_s": 600.0}
+    compiler = make_compiler("tc", options=options)
+    assert isinstance(compiler, TensorComprehensions)
+    compiled = compiler.compile(module, {"x": torch.randn(5, 12)})
+    objects = set()
+    for size in (5, 8, 31):
+        x = torch.randn(size, 12)
+        torch.testing.assert_close(compiled(x=x), module(x).detach(), rtol=1e-4, atol=1e-5)
+        objects |= {group_kernel.kernel.path for _, group_kernel in compiler.compiled_groups}
+        assert compiler.fallback_share == 0
+    num_groups = len(compiler.compiled_groups)
+    assert len(objects) == 2 * num_groups
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_rounded_after_every_operator_as_eager_does(dtype: torch.dtype) -> None:
     torch.manual_seed(0)

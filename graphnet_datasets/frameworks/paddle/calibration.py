@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import paddle
 
 from ...errors import CalibrationError
-from ...inputs.calibration import Moments, calibrate_by
+from ...inputs.calibration import Moments
+from ...inputs.sensitivity import SignalFigures, measure_by
+from ...inputs.signal_calibration import calibrate_by
 from ...sample import Sample
 from .materialize import materialize
 from .stepping import Stepper
@@ -30,20 +33,49 @@ def calibrate(
         CalibrationError: an operator of the graph fails, or the device is not the CPU.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
+    start = _starter(
+        sample,
+        device,
+        memory_limit_bytes=memory_limit_bytes,
+        allow_unchecked_operators=allow_unchecked_operators,
+    )
+    with paddle.no_grad():
+        return calibrate_by(sample, start, on_end)
+
+
+def measure_signal(
+    sample: Sample,
+    *,
+    device: str = "cpu",
+    memory_limit_bytes: int | None = None,
+    allow_unchecked_operators: bool = False,
+    trust_remote_code: bool = False,  # noqa: ARG001 - custom operators are rejected
+) -> SignalFigures:
+    """Return the figures of the inputs; see `graphnet_datasets.frameworks.measure_signal`.
+
+    Raises:
+        CalibrationError and others: as `calibrate`.
+    """
+    start = _starter(
+        sample,
+        device,
+        memory_limit_bytes=memory_limit_bytes,
+        allow_unchecked_operators=allow_unchecked_operators,
+    )
+    with paddle.no_grad():
+        return measure_by(sample, start)
+
+
+def _starter(sample: Sample, device: str, **options: Any) -> Callable[[Sample, int], _Backend]:
+    """Return a function that starts a run of a sample, possibly changed, with the inputs of a
+    seed."""
     if device != "cpu":
         raise CalibrationError(
             f"`{sample.id}` is a sample of paddle, which is calibrated on the CPU, not on "
             f"{device[:40]!r}. Leave `device` out."
         )
-    layer = materialize(
-        sample,
-        memory_limit_bytes=memory_limit_bytes,
-        allow_unchecked_operators=allow_unchecked_operators,
-    )
-    with paddle.no_grad():
-        return calibrate_by(
-            sample, lambda changed, seed: _Backend(layer.plan, changed, seed), on_end
-        )
+    layer = materialize(sample, **options)
+    return lambda changed, seed: _Backend(layer.plan, changed, seed)
 
 
 class _Backend(Stepper):
@@ -58,6 +90,12 @@ class _Backend(Stepper):
         if first is None or second is None or first.shape != second.shape:
             return None
         return _root_mean_square(first - second)
+
+    def array(self, value: int) -> npt.NDArray[np.float32] | None:
+        tensor = self.tensor(value)
+        if tensor is not None and tensor.dtype == paddle.bool:
+            return tensor.detach().astype("float32").numpy()
+        return self._array(value)
 
     def channel_moments(self, value: int) -> Moments | None:
         values = self._array(value)

@@ -9,6 +9,7 @@ from typing import Any
 import paddle
 
 from ...errors import CalibrationError
+from ...inputs import Mode
 from ...sample import Sample
 from ..stepping import Stepper as BaseStepper
 from .plan import Plan, Step
@@ -81,9 +82,9 @@ class Stepper(BaseStepper):
         """Return whether a value is available."""
         return self.slots[value] is not _ABSENT
 
-    def draw(self, sample: Sample, index: int, seed: int) -> None:
+    def draw(self, sample: Sample, index: int, seed: int, mode: Mode = "replay") -> None:
         """Generate input `index` from its statistics in `sample`, and keep it."""
-        self.slots[index] = make_input(sample, index, seed)
+        self.slots[index] = make_input(sample, index, seed, mode)
 
     def discard(self, value: int) -> None:
         """Free a value, if it is available."""

@@ -7,10 +7,14 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from ...errors import CalibrationError
-from ...inputs.calibration import Moments, calibrate_by
+from ...inputs.calibration import Moments
+from ...inputs.sensitivity import SignalFigures, measure_by
+from ...inputs.signal_calibration import calibrate_by
 from ...operators import OperatorNames
 from ...sample import Op, Sample
 from ...sample.targets import base_name
@@ -40,29 +44,58 @@ def calibrate(
         CalibrationError: If an operator of the graph fails, or the device does not exist.
         UnknownOperatorError, MemoryLimitError, MaterializeError: As in `materialize`.
     """
+    with _starting(
+        sample,
+        device,
+        memory_limit_bytes,
+        trust_remote_code=trust_remote_code,
+        allow_unchecked_operators=allow_unchecked_operators,
+    ) as start:
+        return calibrate_by(sample, start, on_end)
+
+
+def measure_signal(
+    sample: Sample,
+    *,
+    device: str = "cpu",
+    memory_limit_bytes: int | None = None,
+    trust_remote_code: bool = False,
+    allow_unchecked_operators: bool = False,
+) -> SignalFigures:
+    """Return the figures of the inputs; see `graphnet_datasets.frameworks.measure_signal`.
+
+    Raises:
+        CalibrationError and others: As in `calibrate`.
+    """
+    with _starting(
+        sample,
+        device,
+        memory_limit_bytes,
+        trust_remote_code=trust_remote_code,
+        allow_unchecked_operators=allow_unchecked_operators,
+    ) as start:
+        return measure_by(sample, start)
+
+
+@contextlib.contextmanager
+def _starting(
+    sample: Sample, device: str, memory_limit_bytes: int | None, **options: bool
+) -> Iterator[Callable[[Sample, int], _Backend]]:
+    """Yield a function that starts a run of a sample, possibly changed, with the inputs of a
+    seed."""
     if problem := find_device_problem("torch", device):
         raise CalibrationError(
             f"`{sample.id}` cannot be calibrated on {device[:40]!r}: {problem}. Leave `device` out "
             "to run it on the CPU."
         )
-    prepared = prepare(
-        sample,
-        memory_limit_bytes,
-        device,
-        trust_remote_code=trust_remote_code,
-        allow_unchecked_operators=allow_unchecked_operators,
-    )
-
-    def start(changed: Sample, seed: int) -> _Backend:
-        return _Backend(*prepared, changed, seed, device=device)
-
+    prepared = prepare(sample, memory_limit_bytes, device, **options)
     is_cuda = torch.device(device).type == "cuda"
     with (
         torch.random.fork_rng([device] if is_cuda else []),
         torch.no_grad(),
         _quick_products() if is_cuda else contextlib.nullcontext(),
     ):
-        return calibrate_by(sample, start, on_end)
+        yield lambda changed, seed: _Backend(*prepared, changed, seed, device=device)
 
 
 @contextlib.contextmanager
@@ -107,6 +140,15 @@ class _Backend(Stepper):
         ):
             return None
         return _root_mean_square(tensor.detach().reshape(-1) - other_tensor.detach().reshape(-1))
+
+    def array(self, value: int) -> npt.NDArray[np.float32] | None:
+        tensor = self.tensor(value)
+        if tensor is None or not (
+            tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool
+        ):
+            return None
+        tensor = torch.view_as_real(tensor) if tensor.is_complex() else tensor
+        return tensor.detach().to("cpu", torch.float32).numpy()
 
     def channel_moments(self, value: int) -> Moments | None:
         tensor = self.tensor(value)

@@ -11,6 +11,7 @@ import torch.utils._pytree
 from torch._C._functorch import is_batchedtensor  # pyright: ignore[reportMissingImports]
 
 from ...errors import CalibrationError, GraphNetError, MaterializeError, MemoryLimitError
+from ...inputs import Mode
 from ...sample import Op, Sample
 from ...sample.targets import base_name
 from ..input_limits import input_bytes, memory_limit
@@ -155,7 +156,7 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
         """Return whether a value is available."""
         return self.nodes[value] in self.env
 
-    def draw(self, sample: Sample, index: int, seed: int) -> None:
+    def draw(self, sample: Sample, index: int, seed: int, mode: Mode = "replay") -> None:
         """Create input `index` from its statistics in `sample`, and keep it.
 
         Raises:
@@ -170,7 +171,7 @@ class Stepper(BaseStepper, torch.fx.Interpreter):
             )
         try:
             with packed_on(self.device):
-                tensor = make_input(sample, index, seed, device=self.device)
+                tensor = make_input(sample, index, seed, mode, device=self.device)
         except torch.OutOfMemoryError as error:
             raise _exhausted(f"Making `{sample.input_names[index]}`", sample, error) from error
         self.env[self.nodes[index]] = tensor

@@ -9,7 +9,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...inputs.signals import with_signals
 from ...inputs.terms import is_whole
+from ...sample import Sample
+from ...schema.to_row import signals_to_row
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,6 +20,7 @@ class _Calibration:
     source: str
     dtype: str
     calibration: str
+    has_signals: bool
     compressed: bytes
     """The record of each weight by name, as compressed JSON; as objects, those of a model take
     megabytes."""
@@ -27,6 +31,7 @@ class _Calibration:
             str(row.get("source")),
             str(row.get("dtype")),
             str(row["calibration"]),
+            row.get("signal_outcome") is not None,
             zlib.compress(json.dumps(by_name).encode(), 1),
         )
 
@@ -77,7 +82,11 @@ class SharedCalibrations:
                     {**record, "input": named[name][0]} for name, record in best.by_name().items()
                 ]
                 inputs.sort(key=lambda record: record["input"])
-                return {"calibration": "shared", "calibrated_inputs": inputs or None}
+                columns = {"calibration": "shared", "calibrated_inputs": inputs or None}
+                if best.has_signals:
+                    sample = with_signals(Sample.from_row(row))
+                    columns["signals"] = signals_to_row(sample.inputs)
+                return columns
         return None
 
 

@@ -81,7 +81,7 @@ def calibrate_tables(
     failures: dict[str, str] = {}
     done = 0
     for file in files:
-        rows = _Rows(file, dict.fromkeys(CALIBRATION_COLUMNS) if is_again else {})
+        rows = TableRows(file, dict.fromkeys(CALIBRATION_COLUMNS) if is_again else {})
         changes: dict[int, Mapping[str, Any]] = {}
         staging = Staging(file, "calibration")
         with staging.hold():
@@ -116,7 +116,7 @@ def calibrate_tables(
     return CalibrationReport(dict(counts), failures)
 
 
-class _Rows(Sequence[dict[str, Any]]):
+class TableRows(Sequence[dict[str, Any]]):
     """The rows of a file, with `columns` in each; one row group at a time is in memory."""
 
     def __init__(self, path: Path, columns: Mapping[str, Any] | None = None) -> None:
@@ -156,7 +156,7 @@ def _share(
     kinds: dict[str, str | None] = {row["id"]: row["calibration"] for row in calibrations}
     wanted = {name for name in too_large if name in kinds and not kinds[name]}
     if wanted:
-        rows = _Rows(file)
+        rows = TableRows(file)
         matches = {row["id"]: shared.find(row) for row in rows if row["id"] in wanted}
         if any(matches.values()):
             write_table(({**row, **(matches.get(row["id"]) or {})} for row in rows), file)

@@ -9,10 +9,11 @@ from typing import Any
 
 from ...analysis.costs import measure_costs
 from ...analysis.finite import explain_not_finite
-from ...errors import GraphNetError, MemoryLimitError, TimeLimitError
-from ...frameworks import FRAMEWORK_VARIABLE, calibrate, module
+from ...errors import CalibrationError, GraphNetError, MemoryLimitError, TimeLimitError
+from ...frameworks import FRAMEWORK_VARIABLE, calibrate, measure_signal, module
 from ...frameworks.runtime import make_runtime
 from ...inputs import prepare_blocks
+from ...inputs.sensitivity import SignalFigures
 from ...isolation import Reporter
 from ...sample import Sample
 from ...schema import sample_to_row
@@ -67,10 +68,13 @@ def calibrate_row(
 
 def _calibrate(sample: Sample, where: Mapping[str, Any]) -> dict[str, Any]:
     counted: list[tuple[int, int]] = []
-    fitted = sample_to_row(
-        calibrate(sample, **where, allow_unchecked_operators=True, on_end=counted.extend)
-    )
-    result = {name: fitted[name] for name in CALIBRATION_COLUMNS}
+    fitted = calibrate(sample, **where, allow_unchecked_operators=True, on_end=counted.extend)
+    try:
+        figures = measure_signal(fitted, **where, allow_unchecked_operators=True)
+    except CalibrationError:  # an operator fails on other data
+        figures = SignalFigures(None, None, "fails on other data")
+    row = sample_to_row(fitted) | figures.columns()
+    result = {name: row[name] for name in CALIBRATION_COLUMNS}
     text, is_meant = explain_not_finite(counted, sample)
     if not is_meant:
         result["reason"] = f"{text} The graph fails as a baseline, calibrated or not."
@@ -102,11 +106,8 @@ def _calibrate_smaller(
         return _too_large(f"cannot be run at smaller sizes: {error}")
     # Symbol inputs are absent from the smaller sample; the others keep their order.
     places = [index for index, value in enumerate(sample.inputs) if value.role != "symbol"]
-    return result | {
-        "calibration": "shared",
-        "calibrated_inputs": [
-            record | {"input": places[record["input"]]}
-            for record in result["calibrated_inputs"] or ()
-        ]
-        or None,
+    moved = {
+        name: [record | {"input": places[record["input"]]} for record in result[name] or ()] or None
+        for name in ("calibrated_inputs", "signals")
     }
+    return result | {"calibration": "shared"} | moved

@@ -69,6 +69,26 @@ def shapes_of(
     return shapes
 
 
+def sets_of_shapes(
+    definition: Definition, name: str, arguments: list[str] | None, constants: dict[str, int]
+) -> list[list[list[int]]]:
+    """Return the shapes of several tasks: a repeated input begins the next task.
+
+    Inputs that are not repeated keep their shape.
+    """
+    groups: list[dict[str, str]] = [{}]
+    for argument in arguments or ():
+        ((key, _),) = pairs_of([argument]).items()
+        if key in groups[-1]:
+            groups.append({})
+        groups[-1][key] = argument
+    shapes, current = [], {}
+    for group in groups:
+        current = {**current, **group}
+        shapes.append(shapes_of(definition, name, list(current.values()), constants))
+    return shapes
+
+
 def random_arrays(
     definition: Definition, name: str, shapes: list[list[int]], constants: dict[str, int], seed: int
 ) -> dict[str, Any]:

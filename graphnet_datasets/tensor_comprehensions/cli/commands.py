@@ -17,7 +17,14 @@ from ...cli.terminal import echo
 from ...decoding import read_bytes, read_npy
 from ...errors import DatasetNotFoundError, TensorComprehensionError
 from ...terminal import printable_line
-from .arguments import constants_of, pairs_of, parameters_of, random_arrays, shapes_of
+from .arguments import (
+    constants_of,
+    pairs_of,
+    parameters_of,
+    random_arrays,
+    sets_of_shapes,
+    shapes_of,
+)
 
 if TYPE_CHECKING:
     from .. import Definition
@@ -118,7 +125,7 @@ def compile_file(
     preset: Preset = "default",
     emit: Annotated[
         str,
-        typer.Option(help="Output: c, cuda, schedule, loops, svg or nothing."),
+        typer.Option(help="Output: c, cuda, triton, schedule, loops, svg or nothing."),
     ] = "c",
 ) -> None:
     """Compile a definition for the given sizes and print the generated code or its schedule."""
@@ -131,7 +138,47 @@ def compile_file(
         echo(_EMITTED[emit](kernel))
     steps = kernel.kernel.seconds.items()
     times = ", ".join(f"{step} {value * 1e3:.0f} ms" for step, value in steps)
-    echo(f"{kernel!r}: {times}", err=emit in ("c", "cuda", "svg"))
+    echo(f"{kernel!r}: {times}", err=emit in ("c", "cuda", "triton", "svg"))
+
+
+@group.command(
+    "package",
+    epilog="Example: graphnet tc package mm.tc --out mm --shape A=64,64 --shape B=64,64",
+)
+def package_file(
+    file: File,
+    out: Annotated[Path, typer.Option(help="The new directory.")],
+    entry: Entry = None,
+    shape: Shapes = None,
+    constant: Constants = None,
+    preset: Preset = "default",
+    target: Annotated[
+        str, typer.Option(help="Processors: native, x86-64-v2, x86-64-v3 or x86-64-v4.")
+    ] = "native",
+    threads: Annotated[int, typer.Option(min=1, help="Threads; more than 1 need libgomp.")] = 1,
+) -> None:
+    """Compile kernels for machines without a C compiler: for the given sizes, and for any sizes."""
+    from .. import preset as options_of
+    from .. import save_package
+
+    definition, name = _chosen(file, entry)
+    constants = constants_of(constant)
+    shapes = shapes_of(definition, name, shape, constants)
+    arrays = random_arrays(definition, name, shapes, constants, 0)
+    values = [
+        constants.get(parameter.name, arrays.get(parameter.name))
+        for parameter in parameters_of(definition, name)
+    ]
+    with _quiet(), new_output(out):
+        save_package(
+            out,
+            definition,
+            [(name, *values)],
+            target=target,
+            threads=threads,
+            options=options_of(preset),
+        )
+    echo(f"Wrote the kernels of {name} for {target} to {out}.")
 
 
 @group.command("bench", epilog="Example: graphnet tc bench mm.tc --shape A=64,64 --shape B=64,64")
@@ -217,6 +264,44 @@ def tune_file(
     echo(f"{options}\nin {cache}")
 
 
+@group.command(
+    "tasks", epilog="Example: graphnet tc tasks mm.tc --shape A=64,64 --shape B=64,64 --out tasks"
+)
+def write_tasks(
+    file: File,
+    out: Annotated[Path, typer.Option(help="The dataset directory to write.")],
+    entry: Entry = None,
+    shape: Shapes = None,
+    constant: Constants = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the kernels.")] = 1,
+) -> None:
+    """Write a definition at concrete sizes as tasks for `graphnet tune`.
+
+    A repeated input, such as a second `--shape A=…`, begins another task; inputs that are not
+    repeated keep their sizes.
+    """
+    try:
+        from ...tuning.records import write_tuning
+    except ImportError as error:
+        raise TensorComprehensionError(
+            "`graphnet tc tasks` needs the package `graphnet_datasets.tuning`, which is not "
+            "installed. Reinstall `graphnet-datasets`, or use `graphnet tc tune`."
+        ) from error
+    from ..tasks.making import make_task
+
+    definition, name = _chosen(file, entry)
+    values = constants_of(constant)
+    with _quiet(), new_output(out):
+        tasks = [
+            make_task(definition, name, shapes, constants=values, threads=threads)
+            for shapes in sets_of_shapes(definition, name, shape, values)
+        ]
+        write_tuning(out, {task.task_id: task for task in tasks}.values())
+    for task in tasks:
+        shapes = ", ".join(map(str, task.arg_shapes))
+        echo(f"{task.task_name} {shapes}: {task.family}, {task.flops} flops, in {out}")
+
+
 @group.command("cache", epilog="Example: graphnet tc cache tc.parquet --from my-org/my-graphs")
 def list_cache(
     path: Annotated[Path, typer.Argument(help="A file of tuned options.")],
@@ -299,6 +384,12 @@ def _cuda(kernel: Any) -> str:
     return write_cuda(kernel.instance, kernel.options).source
 
 
+def _triton(kernel: Any) -> str:
+    from ..triton import write_triton
+
+    return write_triton(kernel.instance, kernel.options).source
+
+
 def _loops(kernel: Any) -> str:
     from ..polyhedral import as_loops, domains
 
@@ -314,6 +405,7 @@ def _svg(kernel: Any) -> str:
 _EMITTED: dict[str, Callable[[Any], str]] = {
     "c": lambda kernel: kernel.source,
     "cuda": _cuda,
+    "triton": _triton,
     "schedule": lambda kernel: str(kernel.schedule),
     "loops": _loops,
     "svg": _svg,

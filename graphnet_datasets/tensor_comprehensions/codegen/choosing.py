@@ -64,6 +64,8 @@ def _candidates(nest: Nest, real: ScalarType, machine: Machine, choices: Choices
     for place, dim in enumerate(outputs):
         if wanted is not None and place != wanted % max(1, len(outputs)):
             continue
+        if dim in nest.serial:
+            continue
         if all(can_vectorise(value, dim, real) for value in nest.expressions()):
             plans += _tile_plans(nest, dim, real, machine, choices)
     if nest.updates and nest.reductions:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from ..language.affine import Affine
 from ..language.expressions import Expression, Index, walk
-from .elements import Dim, Element, Nest, elements_of, rewrite
+from .elements import Dim, Element, Nest, elements_of, leaf, rewrite
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Coalesced:
 
 def coalesce(nest: Nest) -> Coalesced:
     """Merge as many dimensions as the accesses allow, keeping their order."""
-    fixed = _used_as_values(nest)
+    fixed = _used_as_values(nest) | set(nest.serial)
     offsets = [element.offset for element in nest.elements()]
     dims, dim_parts = _merge(nest.dims, offsets, fixed)
     reductions, reduction_parts = _merge(nest.reductions, offsets, fixed)
@@ -59,7 +59,7 @@ def map_nest(nest: Nest, change, dims: tuple[Dim, ...], reductions: tuple[Dim, .
     """Return the nest with every expression rewritten and with new dimensions."""
 
     def target(element: Element) -> Element:
-        changed = change(element)
+        changed = rewrite(leaf(element), change)
         return changed if isinstance(changed, Element) else element
 
     updates = tuple(
@@ -78,7 +78,12 @@ def map_nest(nest: Nest, change, dims: tuple[Dim, ...], reductions: tuple[Dim, .
         for assign in nest.epilogues
     )
     return dataclasses.replace(
-        nest, dims=dims, reductions=reductions, updates=updates, epilogues=epilogues
+        nest,
+        dims=dims,
+        reductions=reductions,
+        updates=updates,
+        epilogues=epilogues,
+        serial=tuple(dim.name for dim in dims if dim.name in nest.serial),
     )
 
 

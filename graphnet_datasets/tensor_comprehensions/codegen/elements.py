@@ -87,6 +87,7 @@ class Nest:
         renamed: for each statement that uses the reductions of another statement, its number and
             pairs of its own name and the new name.
         begins: begin of the nest's part along split dimensions.
+        serial: dimensions whose points must be executed in order, each by one thread.
     """
 
     dims: tuple[Dim, ...]
@@ -96,6 +97,18 @@ class Nest:
     starts: tuple[int, ...] = ()
     renamed: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
     begins: tuple[tuple[str, int], ...] = ()
+    serial: tuple[str, ...] = ()
+
+    @property
+    def is_ordered(self) -> bool:
+        """True for scans and scatters, which share no loops with other statements."""
+        return bool(self.serial) or any(assign.target.gathers for assign in self.epilogues)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Names of the dimensions, with the serial dimensions innermost."""
+        names = [dim.name for dim in self.dims]
+        return tuple(sorted(names, key=lambda name: name in self.serial))
 
     @property
     def statements(self) -> tuple[int, ...]:
@@ -235,8 +248,13 @@ def expression_of(affine: Affine) -> Expression:
     return result
 
 
-def target_of(statement: InstanceStatement, tensor: Tensor, names: Mapping[str, Affine]) -> Element:
+def target_of(
+    statement: InstanceStatement, instance: Instance, names: Mapping[str, Affine]
+) -> Element:
     """Return the element that a statement writes."""
+    if statement.target is not None:
+        return cast(Element, linear_value(statement.target, instance, names))
+    tensor = instance.tensor(statement.output)
     offset = Affine()
     for name, origin, stride in zip(
         statement.subscripts, tensor.origin, tensor.strides, strict=True

@@ -45,6 +45,12 @@ def this_machine() -> Machine:
     return Machine(architecture, "baseline", 16, 16, **caches, model=model)
 
 
+@functools.cache
+def processor_flags() -> frozenset[str]:
+    """Return the names of this processor's features."""
+    return frozenset(_processor()[0])
+
+
 def default_threads() -> int:
     """Return the number of threads of a kernel: torch's if it is imported, else all processors.
 

@@ -12,8 +12,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from ..language.affine import Affine
-from ..language.expressions import Binary, Cast, Expression, Index
+from ..language.expressions import Binary, Cast, Constant, Expression, Index, Select
 from ..language.instance import Instance, InstanceStatement
+from ..language.types import BOOL
 from .elements import (
     Assign,
     Dim,
@@ -32,8 +33,7 @@ def nest_of(instance: Instance, number: int) -> Nest:
     """Return the nest of a single statement."""
     statement = instance.statements[number]
     names = index_places(statement)
-    tensor = instance.tensor(statement.output)
-    target = target_of(statement, tensor, names)
+    target = target_of(statement, instance, names)
     value = linear_value(statement.value, instance, names)
     rank = len(statement.subscripts)
     by_position = {index.name: index for index in statement.indices}
@@ -46,11 +46,21 @@ def nest_of(instance: Instance, number: int) -> Nest:
     )
     if statement.operator == "=" or (not reductions and statement.initialises):
         assign = Assign(number, target, value, statement.type)
-        return Nest(dims, (), (), (assign,))
+        return Nest(dims, (), (), (assign,), serial=_serial(statement))
     if not reductions:  # an update without a reduction is an assignment that reads its target
         before = _load_of(target, statement)
-        combined = Binary(statement.operator, before, value, statement.type)
-        return Nest(dims, (), (), (Assign(number, target, combined, statement.type),))
+        combined: Expression = Binary(statement.operator, before, value, statement.type)
+        for _, subscript, limit in target.gathers:
+            if limit:  # points out of range update nothing
+                first = Constant(0, subscript.type)
+                end = Constant(limit, subscript.type)
+                for is_inside in (
+                    Binary(">=", subscript, first, BOOL),
+                    Binary("<", subscript, end, BOOL),
+                ):
+                    combined = Select(is_inside, combined, before, statement.type)
+        assign = Assign(number, target, combined, statement.type)
+        return Nest(dims, (), (), (assign,), serial=_serial(statement))
     update = Update(
         number,
         target,
@@ -63,18 +73,42 @@ def nest_of(instance: Instance, number: int) -> Nest:
     return Nest(dims, reductions, (update,), ())
 
 
+def _serial(statement: InstanceStatement) -> tuple[str, ...]:
+    """Return the dimensions of a scan or scatter along which points may touch one element."""
+    if statement.scan is not None:
+        return (f"d{statement.subscripts.index(statement.scan.index)}",)
+    if statement.target is None:
+        return ()
+    checks = statement.target.checks or ("",) * len(statement.target.subscripts)
+    distinct = {
+        subscript.names[0]
+        for subscript, check in zip(statement.target.subscripts, checks, strict=True)
+        if isinstance(subscript, Affine) and len(subscript.names) == 1 and not check
+    }
+    return tuple(
+        f"d{place}" for place, name in enumerate(statement.subscripts) if name not in distinct
+    )
+
+
 def _load_of(target: Element, statement: InstanceStatement) -> Expression:
     before = leaf(target)
     return before if target.type == statement.type else Cast(before, statement.type)
 
 
 def index_places(statement: InstanceStatement) -> dict[str, Affine]:
-    """Return the indices of a statement as dimensions of its nest plus the begin of their range."""
+    """Return the indices of a statement as dimensions of its nest.
+
+    A dimension begins at 0 and has the direction in which its index is executed.
+    """
     begins = {index.name: index.begin for index in statement.indices}
     places = {
         name: Affine.index(f"d{place}") + begins[name]
         for place, name in enumerate(statement.subscripts)
     }
+    if statement.scan is not None and statement.scan.is_descending:
+        name = statement.scan.index
+        place = Affine.index(f"d{statement.subscripts.index(name)}")
+        places[name] = -place + (statement.box[name][1] - 1)
     for place, index in enumerate(statement.reductions):
         places[index.name] = Affine.index(f"r{place}") + index.begin
     return places
@@ -108,7 +142,7 @@ def gather_nests(
 
 def join(first: Nest, second: Nest) -> Nest | None:
     """Merge two nests, or return None if their points differ or data passes between points."""
-    if first.dims != second.dims:
+    if first.dims != second.dims or first.is_ordered or second.is_ordered:
         return None
     if not second.reductions:
         return _join_epilogue(first, second)

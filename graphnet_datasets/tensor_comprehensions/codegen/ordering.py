@@ -19,7 +19,7 @@ MAX_PACKED_FIRST_BYTES = 512 * 1024
 def scalar_plan(nest: Nest, real: ScalarType, choices: Choices) -> Plan:
     """Return a plan of plain loops over single points."""
     cycles = nest.num_points * 2.0
-    order = tuple(dim.name for dim in nest.dims)
+    order = nest.order
     plan = Plan("scalar", real, "", 1, (), order, cycles=cycles)
     plan = dataclasses.replace(plan, blocks=_blocks(nest, plan, 1, choices))
     return dataclasses.replace(plan, num_parallel=_num_parallel(nest, plan, 1, choices))
@@ -50,7 +50,7 @@ def with_loops(nest: Nest, plan: Plan, machine: Machine, choices: Choices) -> Pl
             block = _k_block(nest, choices)
             plan = dataclasses.replace(plan, order=(*outer, plan.vector, *free), k_block=block)
     else:
-        plan = dataclasses.replace(plan, order=tuple(names))
+        plan = dataclasses.replace(plan, order=nest.order)
     has_gather = any(element.gathers for element in Traffic.of(nest).elements)
     prefetch = choices.prefetch if choices.prefetch is not None else (8 if has_gather else 0)
     blocks = _blocks(nest, plan, lanes, choices)
@@ -89,7 +89,7 @@ def _num_parallel(nest: Nest, plan: Plan, lanes: int, choices: Choices) -> int:
         return 0
     extents = nest.extents
     loops = list(plan.blocks) or [(name, plan.step(name, lanes)) for name in plan.order]
-    limit = len(loops)
+    limit = sum(name not in nest.serial for name, _ in loops)
     if plan.packed is not None and not plan.packed.is_first and not plan.blocks:
         limit = plan.order.index(plan.vector) + 1
     count, depth = 1, 0

@@ -110,7 +110,8 @@ def _share_loops(
     instance: Instance, dependences: Dependences, nests: Sequence[Nest]
 ) -> list[Fused]:
     """Return the groups that dependences allow, with the most shared leading loops first."""
-    if any(nest.begins for nest in nests):  # only part of a box
+    # A nest with begins is only part of a box.
+    if any(nest.begins or nest.is_ordered for nest in nests):
         return []
     depth = min(len(nest.dims) for nest in nests)
     for position, later in enumerate(nests):

@@ -21,11 +21,16 @@ ENTRY = "tc_kernel"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """C source and the libraries it is linked with."""
+    """C source and the libraries it is linked with.
+
+    Attributes:
+        parameters: numbers to pass as an array after the tensors, if there are any.
+    """
 
     source: str
     libraries: tuple[str, ...] = ()
     uses_threads: bool = False
+    parameters: tuple[int, ...] = ()
 
 
 def tensor_names(instance: Instance) -> dict[str, str]:

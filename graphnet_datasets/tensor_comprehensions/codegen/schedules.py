@@ -135,8 +135,10 @@ def _statement(
     for position, name in enumerate(names[: len(statement.subscripts)]):
         dim = f"d{position}"
         if dim in begins:
-            first = begins[dim] + statement.indices[position].begin
             extent = extents.get(dim, 1)
+            first = begins[dim] + statement.indices[position].begin
+            if _is_descending(statement, position):
+                first = statement.indices[position].end - begins[dim] - extent
             conditions.append(f"{first} <= {name} < {first + extent}")
     whole = [
         f"{index.begin} <= {name} < {index.end}"
@@ -147,6 +149,13 @@ def _statement(
         tuple(names),
         " and ".join([*whole, *conditions]),
         time,
+    )
+
+
+def _is_descending(statement: InstanceStatement, position: int) -> bool:
+    scan = statement.scan
+    return (
+        scan is not None and scan.is_descending and statement.indices[position].name == scan.index
     )
 
 
@@ -171,6 +180,8 @@ def _dimension_values(
         dim = renamed.get(dim, dim)
         begin = index.begin + begins.get(dim, 0)
         old[dim] = f"({name} - {begin})" if begin else name
+        if _is_descending(statement, position):
+            old[dim] = f"({index.end - 1 - begins.get(dim, 0)} - {name})"
     values = {}
     for dim, parts in placed.parts.items():
         value = ""

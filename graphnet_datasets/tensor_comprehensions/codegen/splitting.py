@@ -29,8 +29,8 @@ MAX_PIECES = 12
 Box = dict[str, tuple[int, int]]
 
 
-def split(nest: Nest) -> list[Nest]:
-    """Split a nest into nests over disjoint parts of its box."""
+def split(nest: Nest, max_pieces: int = MAX_PIECES) -> list[Nest]:
+    """Split a nest into nests over disjoint parts of its box, at most `max_pieces`."""
     box = {name: (0, extent) for name, extent in nest.extents.items()}
     cuts: dict[str, set[int]] = {dim.name: set() for dim in nest.dims}
     for value in nest.expressions():
@@ -47,7 +47,7 @@ def split(nest: Nest) -> list[Nest]:
     count = 1
     for dim_edges in edges.values():
         count *= len(dim_edges) - 1
-    if count == 1 or count > MAX_PIECES:
+    if count == 1 or count > max_pieces:
         return [_simplified(nest, box)]
     names = list(edges)
     pieces = []
@@ -57,14 +57,19 @@ def split(nest: Nest) -> list[Nest]:
 
 
 def _reads_own_output(nest: Nest) -> list[bool]:
-    """Return, for each read, whether it reads a tensor that the nest writes at another point."""
+    """Return, for each read, whether it reads a tensor that the nest writes at another point.
+
+    The reads of a scan do not count, because the parts of its box are executed in its order.
+    """
     written = {
         statement.target.tensor: statement.target.offset
         for statement in (*nest.updates, *nest.epilogues)
     }
     return [
         element.tensor in written
-        and (bool(element.gathers) or element.offset != written[element.tensor])
+        and (
+            bool(element.gathers) or (element.offset != written[element.tensor] and not nest.serial)
+        )
         for value in nest.expressions()
         for element in elements_of(value)
     ]

@@ -31,6 +31,7 @@ _FLAGS = ("-O2", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trappin
 ALLOWED_FLAGS = frozenset(
     {
         *("-O1", "-O2", "-O3", "-funroll-loops", "-fno-tree-vectorize", "-ftree-vectorize"),
+        "-fopenmp-simd",
         *(
             "-fno-schedule-insns",
             "-fno-schedule-insns2",
@@ -81,8 +82,13 @@ def compiler_identity(compiler: str) -> tuple[str, str]:
     return path, answer.stdout.partition("\n")[0]
 
 
-def command(program: Program, compiler: str, extra_flags: tuple[str, ...]) -> list[str]:
+def command(
+    program: Program, compiler: str, extra_flags: tuple[str, ...], target: str = "native"
+) -> list[str]:
     """Return the compiler's command line without its files.
+
+    Args:
+        target: the processors to compile for, by a name that the compiler knows.
 
     Raises:
         KernelCompileError: a flag is not one of `ALLOWED_FLAGS`, or there is no such compiler.
@@ -92,15 +98,17 @@ def command(program: Program, compiler: str, extra_flags: tuple[str, ...]) -> li
             raise KernelCompileError(
                 f"The flag {flag!r} is not allowed. Choose from {', '.join(sorted(ALLOWED_FLAGS))}."
             )
-    native = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
+    option = "-mcpu" if platform.machine() in ("aarch64", "arm64") else "-march"
     path, _ = compiler_identity(compiler)
     threads = ("-fopenmp",) if program.uses_threads else ()
-    return [path, *_FLAGS, native, *threads, *extra_flags]
+    return [path, *_FLAGS, f"{option}={target}", *threads, *extra_flags]
 
 
-def object_key(program: Program, compiler: str, extra_flags: tuple[str, ...]) -> str:
+def object_key(
+    program: Program, compiler: str, extra_flags: tuple[str, ...], target: str = "native"
+) -> str:
     """Return the SHA-256 under which an object is cached."""
-    parts = [program.source, *command(program, compiler, extra_flags), *program.libraries]
+    parts = [program.source, *command(program, compiler, extra_flags, target), *program.libraries]
     parts += [compiler_identity(compiler)[1], platform.machine(), _processor_flags()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -122,13 +130,17 @@ def compile_object(
     *,
     timeout_s: float = 60.0,
     memory_bytes: int = 2 << 30,
+    target: str = "native",
 ) -> Path:
     """Return the path of a program's shared object, compiling it if it is not cached.
+
+    Args:
+        target: the processors to compile for; see `command`.
 
     Raises:
         KernelCompileError: the compiler is missing, fails, or reaches a limit.
     """
-    key = object_key(program, compiler, extra_flags)
+    key = object_key(program, compiler, extra_flags, target)
     path = object_directory() / f"{key}.so"
     if path.is_file():
         with contextlib.suppress(OSError):
@@ -140,7 +152,7 @@ def compile_object(
         with server.directory() as directory:
             source = directory / "kernel.c"
             source.write_text(program.source)
-            payload = compile_payload(program, compiler, extra_flags, source)
+            payload = compile_payload(program, compiler, extra_flags, source, target)
             outcome = server.run(payload, directory, phases=PHASES, limits=limits)
             if outcome.ending != "finished":
                 raise KernelCompileError(_explain(compiler, outcome, timeout_s))
@@ -175,11 +187,15 @@ def prune_objects(max_bytes: int = MAX_OBJECT_BYTES) -> int:
 
 
 def compile_payload(
-    program: Program, compiler: str, extra_flags: tuple[str, ...], source: Path
+    program: Program,
+    compiler: str,
+    extra_flags: tuple[str, ...],
+    source: Path,
+    target: str = "native",
 ) -> dict[str, object]:
     """Return the job of the compile worker for a program written to `source`."""
     return {
-        "command": command(program, compiler, extra_flags),
+        "command": command(program, compiler, extra_flags, target),
         "libraries": list(program.libraries),
         "source": str(source),
     }

@@ -76,7 +76,8 @@ def map_nest(nest: Nest, options: Options) -> Mapping:
     names = [dim.name for dim in nest.dims]
     extents = nest.extents
     reduced = _reduced(nest, options)
-    thread_dims = () if reduced else tuple(reversed(names))[: len(cuda.threads)]
+    free = [name for name in names if name not in nest.serial]
+    thread_dims = () if reduced else tuple(reversed(free))[: len(cuda.threads)]
     tiles = {}
     for place, name in enumerate(names):
         tile = sizes[place] if place < len(sizes) else 0
@@ -96,7 +97,7 @@ def map_nest(nest: Nest, options: Options) -> Mapping:
         block[0] = min(cuda.threads[0], extents[reduced])
     for place, name in enumerate(thread_dims):
         block[place] = min(cuda.threads[place], tiles[name])
-    block_dims = tuple(reversed(names))[:3] if len(names) <= 3 else tuple(reversed(names[:3]))
+    block_dims = tuple(reversed(free[:3]))
     grid = [1, 1, 1]
     for place, name in enumerate(block_dims):
         most = cuda.blocks[place] if place < len(cuda.blocks) else 65535

@@ -58,8 +58,8 @@ def write_cuda(instance: Instance, options: Options | None = None) -> CudaProgra
         if tensor.dtype.is_float and tensor.dtype.bits == 16:
             raise TensorComprehensionError(
                 f"`{tensor.name}` is {tensor.dtype.name}, but CUDA code is only generated for "
-                "float32 "
-                "and float64. Convert it first."
+                "float32 and float64. Convert it first, or generate Triton with "
+                "`Options().with_triton()`."
             )
     dependences = relations(instance)
     groups = fuse(
@@ -105,6 +105,6 @@ def _order_of(placed: Coalesced) -> Plan:
     The distribution of points over blocks and threads then has no effect on the result.
     """
     nest = placed.nest
-    order = tuple(dim.name for dim in nest.dims)
     kind = (*nest.updates, *nest.epilogues)[-1].type
-    return Plan("scalar", kind, "", 1, (), order, num_parallel=len(order))
+    num_parallel = len(nest.order) - len(nest.serial)
+    return Plan("scalar", kind, "", 1, (), nest.order, num_parallel=num_parallel)

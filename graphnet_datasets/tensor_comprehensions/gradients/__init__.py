@@ -1,4 +1,4 @@
-"""Gradients of definitions with invertible subscripts."""
+"""Gradients of definitions."""
 
 from .deriving import derive_backward
 

@@ -21,6 +21,7 @@ ZERO, ONE = "", "1.0"
 """Derivatives that are omitted from products and sums."""
 
 _UNARY = {
+    "acosh": "rsqrt({0} * {0} - 1.0)",
     "acos": "(-rsqrt(1.0 - {0} * {0}))",
     "asin": "rsqrt(1.0 - {0} * {0})",
     "asinh": "rsqrt({0} * {0} + 1.0)",
@@ -29,33 +30,63 @@ _UNARY = {
     "cbrt": "(1.0 / (3.0 * cbrt({0}) * cbrt({0})))",
     "cos": "(-sin({0}))",
     "cosh": "sinh({0})",
+    "cospi": "(-3.141592653589793 * sinpi({0}))",
+    "cyl_bessel_i0": "cyl_bessel_i1({0})",
+    "cyl_bessel_i1": "(cyl_bessel_i0({0}) - cyl_bessel_i1({0}) / {0})",
     "erf": "(1.1283791670955126 * exp(-({0} * {0})))",
     "erfc": "(-1.1283791670955126 * exp(-({0} * {0})))",
+    "erfcinv": "(-0.8862269254527580 * exp(erfcinv({0}) * erfcinv({0})))",
+    "erfcx": "(2.0 * {0} * erfcx({0}) - 1.1283791670955126)",
+    "erfinv": "(0.8862269254527580 * exp(erfinv({0}) * erfinv({0})))",
     "exp": "exp({0})",
+    "exp10": "(2.302585092994046 * exp10({0}))",
     "exp2": "(0.6931471805599453 * exp2({0}))",
     "expm1": "exp({0})",
     "fabs": "({0} < 0 ? -1.0 : 1.0)",
+    "j0": "(-j1({0}))",
+    "j1": "(j0({0}) - j1({0}) / {0})",
     "log": "(1.0 / {0})",
     "log10": "(0.4342944819032518 / {0})",
     "log1p": "(1.0 / (1.0 + {0}))",
     "log2": "(1.4426950408889634 / {0})",
     "normcdf": "(0.3989422804014327 * exp(-0.5 * {0} * {0}))",
+    "normcdfinv": "(2.5066282746310002 * exp(0.5 * normcdfinv({0}) * normcdfinv({0})))",
+    "rcbrt": "(-rcbrt({0}) / (3.0 * {0}))",
     "rsqrt": "(-0.5 * rsqrt({0}) / {0})",
     "sin": "cos({0})",
     "sinh": "cosh({0})",
+    "sinpi": "(3.141592653589793 * cospi({0}))",
     "sqrt": "(0.5 / sqrt({0}))",
     "tan": "(1.0 + tan({0}) * tan({0}))",
     "tanh": "(1.0 - tanh({0}) * tanh({0}))",
-    **dict.fromkeys(("ceil", "floor", "round", "trunc"), ZERO),
+    "y0": "(-y1({0}))",
+    "y1": "(y0({0}) - y1({0}) / {0})",
+    **dict.fromkeys(("ceil", "floor", "logb", "round", "trunc"), ZERO),
 }
+
+
+def _of_reciprocal_norm(function: str, arity: int) -> tuple[str, ...]:
+    norm = f"{function}({', '.join(f'{{{place}}}' for place in range(arity))})"
+    return tuple(f"(-{{{place}}} * {norm} * {norm} * {norm})" for place in range(arity))
+
+
 _OTHERS = {
     "atan2": ("({1} / ({0} * {0} + {1} * {1}))", "(-{0} / ({0} * {0} + {1} * {1}))"),
+    "copysign": ("(copysign(1.0, {0}) * copysign(1.0, {1}))", ZERO),
+    "fdim": ("({0} > {1} ? 1.0 : 0.0)", "({0} > {1} ? -1.0 : 0.0)"),
     "fdivide": ("(1.0 / {1})", "(-{0} / ({1} * {1}))"),
     "fma": ("{1}", "{0}", ONE),
     "fmax": ("({0} > {1} ? 1.0 : 0.0)", "({0} > {1} ? 0.0 : 1.0)"),
     "fmin": ("({0} < {1} ? 1.0 : 0.0)", "({0} < {1} ? 0.0 : 1.0)"),
+    "fmod": (ONE, "(-trunc({0} / {1}))"),
     "hypot": ("({0} / hypot({0}, {1}))", "({1} / hypot({0}, {1}))"),
+    "norm3d": tuple(f"({{{k}}} / norm3d({{0}}, {{1}}, {{2}}))" for k in range(3)),
+    "norm4d": tuple(f"({{{k}}} / norm4d({{0}}, {{1}}, {{2}}, {{3}}))" for k in range(4)),
     "pow": ("({1} * pow({0}, {1} - 1.0))", "(pow({0}, {1}) * log({0}))"),
+    "remainder": (ONE, "((remainder({0}, {1}) - {0}) / {1})"),
+    "rhypot": _of_reciprocal_norm("rhypot", 2),
+    "rnorm3d": _of_reciprocal_norm("rnorm3d", 3),
+    "rnorm4d": _of_reciprocal_norm("rnorm4d", 4),
 }
 
 
@@ -126,6 +157,8 @@ def _of_binary(node: Binary, target: Access, printer: Printer) -> str:
             first = f"({left} / {b})" if left else ZERO
             second = f"(-({a} * {right}) / ({b} * {b}))" if right else ZERO
             return plus(first, second)
+        case "%":
+            return plus(left, f"(-floor({a} / {b}) * {right})" if right else ZERO)
         case "min":
             return _either(f"{a} < {b}", left, right)
         case "max":

@@ -23,6 +23,10 @@ from ..language.printing import Printer
 from ..language.types import INT32
 
 
+class NotInvertibleError(TensorComprehensionError):
+    """The indices of a statement do not follow from the subscripts of an access."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inverse:
     """Indices of a statement as functions of the coordinates of an access.
@@ -46,7 +50,8 @@ class Extents:
 
     Attributes:
         declared: declared sizes of inputs, which show which sizes are equal.
-        outputs: for each output, the tensor that has its sizes: its upstream gradient.
+        outputs: for an output, the tensor that has its sizes: its upstream gradient; likewise for
+            temporaries that a scatter fills.
     """
 
     declared: Mapping[str, tuple[str | int, ...]]
@@ -63,7 +68,7 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
     """Invert the subscripts of an access.
 
     Raises:
-        TensorComprehensionError: a subscript is neither affine nor such an expression divided by a
+        NotInvertibleError: a subscript is neither affine nor such an expression divided by a
             number.
     """
     indices = (*statement.subscripts, *statement.reductions)
@@ -78,8 +83,7 @@ def invert(access: Access, statement: Statement, extents: Extents) -> Inverse:
         if part is None:
             inner = _divided(subscript)
             if inner is None:
-                reason = "a subscript is not an affine expression of indices and sizes"
-                raise _cannot_invert(access, reason)
+                raise NotInvertibleError("A subscript is not affine in indices and sizes.")
             # `e / c == at` for `e` from `c * at` on; `e % c == at` for every c-th `e`.
             part, operator, divisor = inner
             name = f"{names[place]}_part"
@@ -158,7 +162,7 @@ def range_of(name: str, statement: Statement, extents: Extents) -> tuple[str, st
     """Return the range of an index as source: from `where`, or from the sizes that bound it.
 
     Raises:
-        TensorComprehensionError: the index occurs only inside larger subscripts.
+        NotInvertibleError: the index occurs only inside larger subscripts.
     """
     printer = Printer({})
     for bounds in statement.ranges:
@@ -166,20 +170,19 @@ def range_of(name: str, statement: Statement, extents: Extents) -> tuple[str, st
             return f"({printer.expression(bounds.begin)})", f"({printer.expression(bounds.end)})"
     uses = [
         (node, place, subscript)
-        for node in walk(statement.value)
+        for root in (statement.value, *((statement.target,) if statement.target else ()))
+        for node in walk(root)
         if isinstance(node, Access)
         for place, subscript in enumerate(node.subscripts)
         if any(isinstance(part, Index) and part.name == name for part in walk(subscript))
     ]
     plain = [use for use in uses if isinstance(use[2], Index)]
     sizes = list(dict.fromkeys(extents.of(node.tensor, place) for node, place, _ in plain))
-    if name in statement.subscripts and (len(sizes) != 1 or len(plain) < len(uses)):
+    is_output_index = name in statement.subscripts and statement.target is None
+    if is_output_index and (len(sizes) != 1 or len(plain) < len(uses)):
         return "0", extents.of(statement.output, statement.subscripts.index(name))
     if not sizes:
-        raise TensorComprehensionError(
-            f"The range of `{name}` does not follow from the size of a tensor, so the gradient "
-            f"cannot be derived. Set it with `where {name} in 0:…`."
-        )
+        raise NotInvertibleError(f"The range of `{name}` does not follow from one size.")
     text = sizes[0]
     for size in sizes[1:]:
         text = f"min({text}, {size})"
@@ -245,11 +248,3 @@ def _replaced(affine: Affine, replacements: dict[str, Expression]) -> Expression
         is_empty = isinstance(total, Constant) and total.value == 0
         total = term if is_empty else Binary("+", total, term, INT32)
     return total
-
-
-def _cannot_invert(access: Access, reason: str) -> TensorComprehensionError:
-    text = " ".join(access.span.text.split()) if access.span else access.tensor
-    return TensorComprehensionError(
-        f"The gradient of `{text}` cannot be derived: {reason}. Pass a backward definition "
-        "with `backward=`."
-    )

@@ -113,7 +113,9 @@ class GraphKernels:
             strides = [tensor.stride() for tensor in expected] if keeps_layout else ()
             kernel = None
             try:
-                kernel = GroupKernel(group, self.cache.kernel(group, inputs), strides)
+                device = expected[0].device
+                compiled = self.cache.kernel(group, inputs, device)
+                kernel = GroupKernel(group, compiled, strides, device)
                 problem = _difference(kernel(*inputs), expected, _scale(inputs))
             except (TensorComprehensionError, RuntimeError, ValueError, OSError) as error:
                 problem = f"{type(error).__name__}: {str(error).splitlines()[0]}"

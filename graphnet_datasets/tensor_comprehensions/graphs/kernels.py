@@ -10,11 +10,12 @@ import torch
 
 from ...errors import KernelInputError
 from ..cache import TuningCache, cache_key
-from ..compiling import compile_instance
+from ..compiling import compile_general, compile_instance
 from ..kernel import Kernel
 from ..language import Instance, PreconditionWarning, check, instantiate
 from ..language.inference import check_strides
 from ..options import Options
+from ..triton.kernel import TritonKernel
 from ..tuner import TunerConfig, autotune
 from .lowering import LoweredGroup
 
@@ -27,13 +28,19 @@ class GroupKernel(torch.nn.Module):
     Args:
         strides: strides of the results, for graphs that depend on the memory layout; dense by
             default.
+        device: device of the tensors; the CPU by default.
     """
 
     def __init__(
-        self, group: LoweredGroup, kernel: Kernel, strides: Sequence[tuple[int, ...]] = ()
+        self,
+        group: LoweredGroup,
+        kernel: Kernel | TritonKernel,
+        strides: Sequence[tuple[int, ...]] = (),
+        device: torch.device | None = None,
     ) -> None:
         super().__init__()
         self.kernel = kernel
+        self._device = device
         instance = kernel.instance
         self._strides = [tensor.strides for tensor in instance.inputs]
         self._shapes = [tensor.shape for tensor in instance.inputs]
@@ -59,7 +66,8 @@ class GroupKernel(torch.nn.Module):
             for tensor, shape, strides in zip(tensors, self._shapes, self._strides, strict=True)
         ]
         buffers = [
-            torch.empty_strided(shape, steps, dtype=dtype) for shape, steps, dtype in self._made
+            torch.empty_strided(shape, steps, dtype=dtype, device=self._device)
+            for shape, steps, dtype in self._made
         ]
         self._launch([tensor.data_ptr() for tensor in (*inputs, *buffers)])
         results = tuple(
@@ -88,12 +96,15 @@ def placed(tensor: torch.Tensor, shape: Sequence[int], strides: Sequence[int]) -
     dimensions = zip(tensor.stride(), strides, shape, strict=True)
     if all(size <= 1 or have == want for have, want, size in dimensions):
         return tensor
-    return torch.empty_strided(tuple(shape), tuple(strides), dtype=tensor.dtype).copy_(tensor)
+    copy = torch.empty_strided(
+        tuple(shape), tuple(strides), dtype=tensor.dtype, device=tensor.device
+    )
+    return copy.copy_(tensor)
 
 
 def as_array(tensor: torch.Tensor) -> Any:
     """Convert a tensor to NumPy; bfloat16, which NumPy lacks, becomes float32."""
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).cpu().numpy()
 
 
 def kernel_strides(tensor: torch.Tensor) -> tuple[int, ...]:
@@ -129,6 +140,8 @@ class KernelCache:
         timeout_s: time limit of the C compiler per kernel, in seconds.
         tune_s: tuning time per definition in seconds; 0 disables tuning.
         table: cache of tuned options to read and extend.
+        is_general: whether to compile code that takes the sizes as parameters, with neither
+            options nor tuning.
     """
 
     def __init__(
@@ -137,24 +150,51 @@ class KernelCache:
         timeout_s: float,
         tune_s: float = 0.0,
         table: TuningCache | None = None,
+        *,
+        is_general: bool = False,
     ) -> None:
+        self.is_general = is_general
         self.options, self.timeout_s = options, timeout_s
         self.tune_s, self.table = tune_s, table
-        self._kernels: dict[Any, Kernel] = {}
+        self._kernels: dict[Any, Kernel | TritonKernel] = {}
 
-    def kernel(self, group: LoweredGroup, examples: Sequence[torch.Tensor]) -> Kernel:
-        """Return the kernel of a group, compiling it if necessary."""
+    def kernel(
+        self, group: LoweredGroup, examples: Sequence[torch.Tensor], device: torch.device
+    ) -> Kernel | TritonKernel:
+        """Return the kernel of a group for a device, compiling it if necessary.
+
+        Raises:
+            KernelInputError: an example is on another device.
+        """
+        for example in examples:
+            if example.device != device:
+                raise KernelInputError(
+                    f"A tensor of the group is on `{example.device}`, but the kernel is compiled "
+                    f"for `{device}`. Move it there."
+                )
         instance = specialise(group, examples)
         layouts = tuple((tensor.shape, tensor.strides) for tensor in instance.inputs)
-        key = (instance.canonical_text, layouts)
+        key = (instance.canonical_text, layouts, device)
         if key not in self._kernels:
-            options = self.tuned(instance, examples)
-            self._kernels[key] = compile_instance(instance, options, timeout_s=self.timeout_s)
+            if device.type != "cpu":
+                options = self.tuned(instance, examples, device)
+                kernel = TritonKernel(instance, options, device)
+            elif self.is_general:
+                kernel = compile_general(instance, timeout_s=self.timeout_s)
+            else:
+                options = self.tuned(instance, examples)
+                kernel = compile_instance(instance, options, timeout_s=self.timeout_s)
+            self._kernels[key] = kernel
         return self._kernels[key]
 
-    def tuned(self, instance: Instance, examples: Sequence[torch.Tensor]) -> Options | None:
+    def tuned(
+        self,
+        instance: Instance,
+        examples: Sequence[torch.Tensor],
+        device: torch.device | None = None,
+    ) -> Options | None:
         """Return cached options, or tuned options, or the default options."""
-        key = cache_key(instance, self.options)
+        key = cache_key(instance, self.options, device)
         cached = self.table.best(key, any_machine=True) if self.table is not None else None
         if cached is not None or not self.tune_s:
             return cached or self.options
@@ -164,7 +204,7 @@ class KernelCache:
             for example, tensor in zip(examples, instance.inputs, strict=True)
         ]
         start = [self.options] if self.options is not None else []
-        result = autotune(instance, arrays, start=start, config=config)
+        result = autotune(instance, arrays, start=start, config=config, device=device)
         if self.table is not None:
             self.table.add(key, result.ranked()[: config.num_saved])
         return result.options

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from .expressions import Expression
-from .instance import Operator
+from .expressions import Access, Expression
+from .instance import Operator, Scan
 from .spans import Span
 from .types import ScalarType
 
@@ -55,6 +55,8 @@ class Statement:
         value: has type `type`, in which it is accumulated.
         reductions: indices missing from the left side, in order of first appearance.
         exists: expressions used only for range inference.
+        target: the element that a scatter updates; its `subscripts` are all indices.
+        scan: order of a statement that reads earlier elements of its output.
     """
 
     output: str
@@ -67,6 +69,8 @@ class Statement:
     ranges: tuple[IndexRange, ...] = ()
     exists: tuple[Expression, ...] = ()
     span: Span | None = dataclasses.field(default=None, compare=False, repr=False)
+    target: Access | None = None
+    scan: Scan | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 from typing import cast as static_cast
 
 from .checked import CheckedDefinition, IndexRange, Parameter, Statement, Variable
 from .expressions import Access, Expression, Index, cast, walk
-from .instance import Operator
+from .instance import Operator, Scan
 from .limits import MAX_INDICES, MAX_NODES, MAX_RANK, MAX_TENSORS
+from .linear import Sizes, linear
 from .parser import parse
 from .spans import failure
 from .syntax import (
@@ -22,8 +24,11 @@ from .syntax import (
     StatementSyntax,
     VariableSyntax,
 )
-from .typed import Scope, TensorName, integral, typed
-from .types import ScalarType, holds
+from .typed import Scope, TensorName, Typed, integral, typed
+from .types import BOOL, ScalarType, holds
+
+MAX_TYPE_STEPS = 16
+"""Bound on the search for the type of a scan; there are fewer types, and each step is wider."""
 
 
 def check(source: str) -> tuple[CheckedDefinition, ...]:
@@ -145,7 +150,8 @@ class _Checker:
         self.check_output(output, syntax)
         scope = self.scope(syntax)
         bounds = self.ranges(syntax, scope)
-        value, value_type = typed(syntax.value, scope)
+        target = self.target(syntax, scope)
+        value, value_type = self.value(syntax, scope)
         inferring = dataclasses.replace(scope, indices=dict(scope.indices), reading={})
         exists = tuple(
             typed(clause.value, inferring)[0]
@@ -155,19 +161,30 @@ class _Checker:
         self.check_exists(exists)
         self.check_library_call(syntax.library_call, scope)
         self.budget = min(scope.budget, inferring.budget)
-        subscripts = tuple(subscript.text for subscript in syntax.subscripts)
         # An index that occurs only in `exists` feeds inference; it is not an index of the
         # statement.
         counted = [bound.name for bound in bounds if bound.name not in inferring.indices]
         used = [*scope.indices, *counted]
+        subscripts = tuple(name.text for name in syntax.indices)
+        if target is not None:
+            subscripts = tuple(dict.fromkeys(used))
         reductions = tuple(dict.fromkeys(name for name in used if name not in subscripts))
         if len(subscripts) + len(reductions) > MAX_INDICES:
             raise failure(f"A statement has more than {MAX_INDICES} indices.", syntax.span)
         operator, initialises = self.operator(syntax, reductions, scope)
-        reading = scope.reading.get(output.text)
+        own_reads = [
+            node
+            for root in (value, *(target.subscripts if target is not None else ()))
+            for node in walk(root)
+            if isinstance(node, Access) and node.tensor == output.text
+        ]
+        scan = None
+        if own_reads:
+            may_read = operator == "=" and not reductions
+            scan = self.scan(own_reads, subscripts if may_read else None)
+        reading = scope.reading.get(output.text) if scan is None else None
         variable = self.variable(syntax, value_type, reading)
-        self.check_own_reads(value, variable, subscripts, operator, bool(reductions))
-        self.read |= {*scope.reading, *scope.measured}
+        self.read |= {*scope.reading, *scope.measured, *inferring.reading}
         self.written.add(output.text)
         type_ = variable.type.compute
         return Statement(
@@ -181,7 +198,59 @@ class _Checker:
             bounds,
             exists,
             syntax.span,
+            target,
+            scan,
         )
+
+    def target(self, syntax: StatementSyntax, scope: Scope) -> Access | None:
+        """Return the element that a scatter updates, or None for plain subscripts."""
+        if not syntax.is_scatter:
+            return None
+        name = syntax.output.text
+        subscript = next(node for node in syntax.subscripts if not isinstance(node, Name))
+        if syntax.operator == "=":
+            raise failure(
+                "Points may write the same element, because a subscript on the left side is not a "
+                "plain index. Combine them with `+=!`, `*=!`, `min=!` or `max=!`.",
+                subscript.span,
+            )
+        declared = self.returns.get(name)
+        has_sizes = declared is not None and declared.dimensions
+        if name not in self.variables and not has_sizes:
+            raise failure(
+                f"The sizes of `{name}` do not follow from these subscripts. Declare them in the "
+                f"returns, as in `-> (float(N) {name})`, or write `{name}` first.",
+                subscript.span,
+            )
+        subscripts = tuple(integral(node, scope, "A subscript") for node in syntax.subscripts)
+        type_ = self.variables[name].type if name in self.variables else declared.type  # type: ignore[union-attr]
+        span = syntax.output.span.to(syntax.subscripts[-1].span)
+        return Access(name, subscripts, type_ or BOOL, span)
+
+    def value(self, syntax: StatementSyntax, scope: Scope) -> Typed:
+        """Return the typed right side; a scan may read its output, whose type follows from it."""
+        name = syntax.output.text
+        if name in scope.tensors or syntax.operator != "=":
+            return typed(syntax.value, scope)
+        declared = self.returns.get(name)
+        type_ = (declared.type if declared is not None else None) or BOOL
+        own = scope.tensors
+        trial = scope
+        for _ in range(MAX_TYPE_STEPS):
+            own = {**scope.tensors, name: TensorName(type_, len(syntax.subscripts))}
+            trial = dataclasses.replace(
+                scope, tensors=own, indices=dict(scope.indices), reading={}, measured=set()
+            )
+            _, value_type = typed(syntax.value, trial)
+            is_stable = value_type == type_ or (declared is not None and declared.type)
+            if name not in trial.reading or is_stable:
+                break
+            type_ = value_type
+        read = trial.reading.get(name)
+        is_other = read is not None and any(not isinstance(node, Index) for node in read.subscripts)
+        if is_other:
+            scope.tensors = own
+        return typed(syntax.value, scope)
 
     def check_output(self, output: Name, syntax: StatementSyntax) -> None:
         """Raise if the left side is invalid."""
@@ -193,8 +262,12 @@ class _Checker:
             )
         if output.text in self.sizes:
             raise failure(f"`{output.text}` is already defined as a size.", output.span)
+        if len(syntax.subscripts) > MAX_RANK:
+            raise failure(f"A tensor has more than {MAX_RANK} dimensions.", syntax.span)
+        if syntax.is_scatter:
+            return
         seen: set[str] = set()
-        for subscript in syntax.subscripts:
+        for subscript in syntax.indices:
             if subscript.text in seen:
                 raise failure(
                     f"The index `{subscript.text}` is already used on this side.", subscript.span
@@ -209,8 +282,6 @@ class _Checker:
                     subscript.span,
                 )
             seen.add(subscript.text)
-        if len(seen) > MAX_RANK:
-            raise failure(f"A tensor has more than {MAX_RANK} dimensions.", syntax.span)
 
     def scope(self, syntax: StatementSyntax) -> Scope:
         """Return the scope of the right side of a statement."""
@@ -219,7 +290,7 @@ class _Checker:
             if name not in tensors and declared.type and declared.dimensions is not None:
                 tensors[name] = TensorName(declared.type, len(declared.dimensions))
         scope = Scope(tensors, frozenset(self.sizes), budget=self.budget)
-        indices = {subscript.text for subscript in syntax.subscripts}
+        indices = {subscript.text for subscript in syntax.indices}
         for clause in syntax.clauses:
             if not isinstance(clause, LetClause):
                 continue
@@ -279,7 +350,7 @@ class _Checker:
                 "side. Write `+=!`, `*=!`, `min=!` or `max=!`.",
                 scope.indices.get(name, syntax.span),
             )
-        if not text or (initialises and not reductions):
+        if not text or (initialises and not reductions and not syntax.is_scatter):
             return "=", False
         return static_cast(Operator, text), initialises
 
@@ -323,25 +394,38 @@ class _Checker:
             )
         return variable
 
-    def check_own_reads(
-        self,
-        value: Expression,
-        variable: Variable,
-        subscripts: tuple[str, ...],
-        operator: str,
-        is_reduction: bool,
-    ) -> None:
-        """Raise if a statement reads elements of its output that it may have written already."""
-        for node in walk(value):
-            if not isinstance(node, Access) or node.tensor != variable.name:
-                continue
-            names = tuple(
-                subscript.name if isinstance(subscript, Index) else ""
-                for subscript in node.subscripts
-            )
-            if names != subscripts or is_reduction or operator != "=":
+    def scan(self, reads: list[Access], subscripts: tuple[str, ...] | None) -> Scan | None:
+        """Return the order in which a statement that reads its output must be executed.
+
+        None means any order, because every point reads only the element that it writes.
+
+        Args:
+            subscripts: the left side, or None if the statement may not read its output.
+        """
+        scans: set[Scan | None] = set()
+        for node in reads:
+            scan = _scan_of(node, subscripts) if subscripts is not None else "unordered"
+            scans.add(scan)  # type: ignore[arg-type]
+            if scan == "unordered" or len(scans) > 1:
                 raise failure(
-                    f"A statement may read its own output `{variable.name}` only with `=` and at "
-                    "the element that it writes. Write into another tensor.",
+                    f"A statement may read its own output `{node.tensor}` only with `=`, and "
+                    "either at the element that it writes or at a constant distance before it "
+                    f"along one index, as in `{node.tensor}(i-1)`. Write into another tensor.",
                     node.span,
                 )
+        return scans.pop()
+
+
+def _scan_of(node: Access, subscripts: tuple[str, ...]) -> Scan | Literal["unordered"] | None:
+    """Return the order in which a read of the own output precedes the write, None for any."""
+    scans = []
+    for name, subscript in zip(subscripts, node.subscripts, strict=True):
+        if isinstance(subscript, Index) and subscript.name == name:
+            continue
+        form = linear(subscript, Sizes({}, {}))
+        if form is None or form.affine.coefficients != ((name, 1),) or not form.value:
+            return "unordered"
+        scans.append(Scan(name, form.value > 0))
+    if len(scans) > 1:
+        return "unordered"
+    return scans[0] if scans else None

@@ -126,6 +126,8 @@ class Evaluator:
         view = strided_view(array, node, tensor, self.piece)
         if view is not None:
             return view
+        if not array.size and not np.any(mask):
+            return array.dtype.type(0)
         coordinates = []
         for dimension, subscript in enumerate(node.subscripts):
             coordinate = self.subscript(subscript, mask) - tensor.origin[dimension]

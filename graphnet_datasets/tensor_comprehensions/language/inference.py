@@ -138,6 +138,11 @@ class _Inferring:
         self.bind(shapes, strides)
         statements, ranges = [], []
         for statement in self.definition.statements:
+            if statement.target is not None and statement.initialises:
+                fill, texts = self.fill(statement)
+                if fill is not None:
+                    statements.append(fill)
+                    ranges.append(texts)
             instance_statement, texts = self.statement(len(statements), statement)
             if instance_statement is not None:
                 statements.append(instance_statement)
@@ -256,10 +261,14 @@ class _Inferring:
         changes nothing.
         """
         declared = self.bounds.get(statement.output, ())
-        fallback = dict(zip(statement.subscripts, declared, strict=False))
+        fallback = {}
+        if statement.target is None:
+            fallback = dict(zip(statement.subscripts, declared, strict=False))
         solver = Solver(statement, self.sizes, self.bounds, fallback)
         solved = solver.run()
-        self.place(statement, tuple(solved[name] for name in statement.subscripts))
+        if statement.target is None:
+            declared = tuple(solved[name] for name in statement.subscripts)
+        self.place(statement, declared)
         names = (*statement.subscripts, *statement.reductions)
         indices = tuple(Range(name, *solved[name].pair) for name in names)
         points = math.prod(index.extent for index in indices)
@@ -272,11 +281,15 @@ class _Inferring:
         ordered = dict.fromkeys([*names, *solved])
         texts = tuple((name, str(solved[name])) for name in ordered)
         span = " ".join(statement.span.text.split()) if statement.span else ""
+        if statement.target is not None and not self.tensors[statement.output].num_elements:
+            return None, texts
         if not points:
             return self.without_points(statement, indices, span), texts
         box = {name: bound.pair for name, bound in solved.items()}
-        lowering = Lowering(number, box, self.sizes, self.bounds, self.check_bounds)
+        scanned = statement.output if statement.scan is not None else ""
+        lowering = Lowering(number, box, self.sizes, self.bounds, self.check_bounds, scanned)
         value = lowering.lower(statement.value)
+        target = None if statement.target is None else lowering.load(statement.target, ())
         for expression in statement.exists:
             lowering.lower(expression)
         self.preconditions += lowering.preconditions
@@ -284,11 +297,13 @@ class _Inferring:
             statement.output,
             statement.subscripts,
             statement.operator,
-            statement.initialises,
+            statement.initialises and target is None,
             value,
             statement.type,
             indices,
             span,
+            target,
+            statement.scan,
         )
         return instance_statement, texts
 
@@ -297,19 +312,19 @@ class _Inferring:
     ) -> InstanceStatement | None:
         """Return the effect of a reduction over nothing, or None if no element is written."""
         output_indices = indices[: len(statement.subscripts)]
-        if not statement.initialises or not all(index.extent for index in output_indices):
+        if not statement.initialises or statement.target is not None:
             return None
-        identity = Constant(identity_of(statement.operator, statement.type), statement.type)
-        return InstanceStatement(
-            statement.output,
-            statement.subscripts,
-            "=",
-            False,
-            identity,
-            statement.type,
-            output_indices,
-            text,
-        )
+        return _identity(statement, output_indices, text)
+
+    def fill(
+        self, statement: Statement
+    ) -> tuple[InstanceStatement | None, tuple[tuple[str, str], ...]]:
+        """Return the assignment of the identity to all elements that precedes a scatter."""
+        bounds = self.bounds[statement.output]
+        self.place(statement, bounds)
+        indices = tuple(Range(f"at{place}", *bound.pair) for place, bound in enumerate(bounds))
+        texts = tuple((f"at{place}", str(bound)) for place, bound in enumerate(bounds))
+        return _identity(statement, indices, f"{statement.output} before the scatter"), texts
 
     def place(self, statement: Statement, bounds: tuple[Bound, ...]) -> None:
         """Set the origin and shape of the tensor that a statement writes."""
@@ -358,6 +373,19 @@ class _Inferring:
                 raise RangeInferenceError(message)
             if not self.check_bounds:
                 warnings.warn(message, PreconditionWarning, stacklevel=5)
+
+
+def _identity(
+    statement: Statement, indices: tuple[Range, ...], text: str
+) -> InstanceStatement | None:
+    """Return the assignment of the identity at all values of indices, or None without values."""
+    if not all(index.extent for index in indices):
+        return None
+    identity = Constant(identity_of(statement.operator, statement.type), statement.type)
+    names = tuple(index.name for index in indices)
+    return InstanceStatement(
+        statement.output, names, "=", False, identity, statement.type, indices, text
+    )
 
 
 def check_elements(name: str, shape: tuple[int, ...]) -> None:

@@ -17,6 +17,11 @@ each finished before the next began:
   reduction indices in the order of their first appearance. Ranges are `[begin, end)` and never
   empty: a statement without points assigns its identity, or is left out. The left side consists of
   the output indices, once each.
+- A statement with a `target` is a *scatter*: it updates the element `target` at every point of its
+  box. Then `subscripts` are all indices, and points whose target is out of range (see
+  `Load.checks`: "clamp") update nothing.
+- A statement with a `scan` reads elements of its output that precede the written element along one
+  index. Its points are executed in the order of that index.
 - `operator` is "=", "+", "*", "min" or "max". With `initialises`, every element of the box is first
   set to the identity (`statement.identity`); otherwise the reduction continues from the current
   contents. A statement with "=" has no reduction indices.
@@ -95,6 +100,14 @@ class Tensor:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Scan:
+    """An order of execution: ascending values of an index, or descending ones."""
+
+    index: str
+    is_descending: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class InstanceStatement:
     """One statement over its box; see the module docstring."""
 
@@ -106,6 +119,8 @@ class InstanceStatement:
     type: ScalarType
     indices: tuple[Range, ...]
     text: str = dataclasses.field(default="", compare=False)
+    target: Load | None = None
+    scan: Scan | None = None
 
     @property
     def reductions(self) -> tuple[Range, ...]:
@@ -129,8 +144,9 @@ class InstanceStatement:
 
     @property
     def loads(self) -> tuple[Load, ...]:
-        """All loads in the value, including those in subscripts, in order."""
-        return tuple(node for node in walk(self.value) if isinstance(node, Load))
+        """All loads in order, including those in subscripts and the target of a scatter."""
+        roots = (self.value,) if self.target is None else (self.target, self.value)
+        return tuple(node for root in roots for node in walk(root) if isinstance(node, Load))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -94,6 +94,9 @@ def _execute(
 ) -> None:
     tensor = instance.tensor(statement.output)
     target = arrays[tensor.name]
+    if statement.scan is not None:
+        _execute_scan(instance, statement, arrays, float64)
+        return
     if statement.operator == "=":
         total = np.empty(tensor.shape, numpy_dtype(statement.type, float64=float64))
     else:
@@ -110,8 +113,51 @@ def _execute(
         for piece in pieces(box, _points, _PIECE_POINTS):
             evaluator = Evaluator(instance, arrays, piece, float64)
             value = evaluator.value(statement.value)
-            _accumulate(statement, tensor, total, piece, value)
+            if statement.target is not None:
+                _scatter(statement, evaluator, tensor, total, value)
+            else:
+                _accumulate(statement, tensor, total, piece, value)
     arrays[tensor.name] = convert(total, tensor.dtype, float64=float64)
+
+
+def _execute_scan(
+    instance: Instance, statement: InstanceStatement, arrays: dict[str, Array], float64: bool
+) -> None:
+    """Assign the elements for one value of the scanned index after the other."""
+    tensor, scan = instance.tensor(statement.output), statement.scan
+    assert scan is not None  # noqa: S101 (checked by the caller)
+    begin, end = statement.box[scan.index]
+    values = range(begin, end)
+    for place in reversed(values) if scan.is_descending else values:
+        box = {**statement.box, scan.index: (place, place + 1)}
+        for piece in pieces(box, _points, _PIECE_POINTS):
+            value = Evaluator(instance, arrays, piece, float64).value(statement.value)
+            value = convert(value, tensor.dtype, float64=float64)
+            _accumulate(statement, tensor, arrays[tensor.name], piece, value)
+
+
+def _scatter(
+    statement: InstanceStatement, evaluator: Evaluator, tensor: Tensor, total: Array, value: Any
+) -> None:
+    """Combine the values at the points of a piece with the elements that they update."""
+    assert statement.target is not None  # noqa: S101 (checked by the caller)
+    shape = tuple(end - begin for begin, end in evaluator.piece.values())
+    is_inside: Any = True
+    coordinates = []
+    for dimension, subscript in enumerate(statement.target.subscripts):
+        coordinate = evaluator.subscript(subscript, True) - tensor.origin[dimension]
+        inside = (coordinate >= 0) & (coordinate < tensor.shape[dimension])
+        if statement.target.checks[dimension] != "clamp" and not np.all(inside):
+            raise KernelInputError(
+                f"The scatter into `{tensor.name}` leaves its dimension {dimension}, which has "
+                f"{tensor.shape[dimension]} elements. Pass `check_bounds=True` to skip such points."
+            )
+        is_inside = is_inside & inside
+        coordinates.append(np.broadcast_to(coordinate, shape))
+    is_inside = np.broadcast_to(is_inside, shape)
+    places = tuple(coordinate[is_inside] for coordinate in coordinates)
+    combine: Any = _REDUCE[statement.operator]
+    combine.at(total, places, np.broadcast_to(value, shape)[is_inside])
 
 
 def _accumulate(
@@ -139,7 +185,7 @@ def _region(statement: InstanceStatement, tensor: Tensor, piece: Box) -> tuple[s
 
 def _factors(statement: InstanceStatement) -> list[Load]:
     """Return the loads whose product a float sum accumulates, or [] for any other statement."""
-    if statement.operator != "+" or not statement.type.is_float:
+    if statement.operator != "+" or not statement.type.is_float or statement.target is not None:
         return []
     loads: list[Load] = []
     stack: list[Expression] = [statement.value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 
 from .affine import Affine
@@ -202,7 +203,8 @@ def extreme(values: list[Linear], name: str) -> Linear:
         return values[0]
     if all(value.symbolic.is_constant for value in values):
         return Linear.number(value)
-    return Linear(Affine((), value), Affine.index(f"{name}({', '.join(texts)})"))
+    nested = functools.reduce(lambda rest, text: f"{name}({text}, {rest})", reversed(texts))
+    return Linear(Affine((), value), Affine.index(nested))
 
 
 def interval(

@@ -8,13 +8,24 @@ from typing import Literal
 
 from ...errors import RangeInferenceError
 from .affine import Affine
-from .expressions import Access, Binary, Constant, Expression, Load, Select, Size, rebuild
+from .expressions import (
+    Access,
+    Binary,
+    Cast,
+    Constant,
+    Expression,
+    Load,
+    Select,
+    Size,
+    cast,
+    rebuild,
+)
 from .guards import Box, Guards, conditions, is_proven, tighten
 from .instance import Precondition
 from .linear import Sizes, interval, linear
 from .ranges import Bound, Bounds, limits
 from .spans import failure
-from .types import INT32
+from .types import BOOL, INT32
 
 Check = Literal["", "assumed", "clamp"]
 
@@ -24,16 +35,24 @@ class Lowering:
 
     Attributes:
         preconditions: assumed conditions, in order.
+        scanned: the tensor that a scan writes; reads of it that are out of range return 0.
     """
 
     def __init__(
-        self, number: int, box: Box, sizes: Sizes, bounds: Bounds, check_bounds: bool
+        self,
+        number: int,
+        box: Box,
+        sizes: Sizes,
+        bounds: Bounds,
+        check_bounds: bool,
+        scanned: str = "",
     ) -> None:
         self.number = number
         self.box = box
         self.sizes = sizes
         self.bounds = bounds
         self.check_bounds = check_bounds
+        self.scanned = scanned
         self.preconditions: list[Precondition] = []
 
     def lower(self, node: Expression, guards: Guards = ()) -> Expression:
@@ -49,6 +68,8 @@ class Lowering:
                         RangeInferenceError,
                     )
                 return Constant(value, INT32, node.span)
+            case Access(tensor=self.scanned) | Cast(operand=Access(tensor=self.scanned)):
+                return self.earlier(node, guards)
             case Access() if node.tensor in self.sizes.constants and not node.subscripts:
                 return Constant(self.sizes.constants[node.tensor], node.type, node.span)
             case Access():
@@ -74,6 +95,37 @@ class Lowering:
             case _:
                 return rebuild(node, lambda child: self.lower(child, guards))
 
+    def earlier(self, node: Access | Cast, guards: Guards) -> Expression:
+        """Return a read of an earlier element of a scan, or 0 before the first element."""
+        access = node if isinstance(node, Access) else node.operand
+        assert isinstance(access, Access)  # noqa: S101 (the patterns of `lower`)
+        subscripts = []
+        guard: Expression | None = None
+        for subscript, bound in zip(access.subscripts, self.bounds[self.scanned], strict=True):
+            form = linear(subscript, self.sizes)
+            assert form is not None  # noqa: S101 (the checker accepts only such reads)
+            subscripts.append(form.affine)
+            begin, end = bound.pair
+            for operator, gap, limit in (
+                (">=", form.affine - begin, begin),
+                ("<", -form.affine + (end - 1), end),
+            ):
+                if not is_proven(gap, self.box, guards):
+                    edge = Constant(limit, INT32)
+                    guard = Binary(operator, self.lower(subscript, guards), edge, BOOL)
+        load = Load(
+            access.tensor,
+            tuple(subscripts),
+            access.type,
+            ("",) * len(subscripts),
+            guard is not None or bool(guards),
+            access.span,
+        )
+        value = load if node is access else Cast(load, node.type, node.span)
+        if guard is None:
+            return value
+        return Select(guard, value, cast(Constant(0, INT32), node.type), node.type, node.span)
+
     def load(self, node: Access, guards: Guards) -> Load:
         """Return an access with affine subscripts and the checks that its range needs."""
         if node.tensor not in self.bounds:
@@ -90,6 +142,13 @@ class Lowering:
             value = linear(subscript, self.sizes)
             lowered = self.lower(subscript, guards) if value is None else value.affine
             subscripts.append(lowered)
+            if bound.begin.value == bound.end.value and not guards:
+                raise failure(
+                    f"`{node.tensor}` has no elements along a dimension, but is accessed there. "
+                    "Check the sizes of the inputs.",
+                    node.span,
+                    RangeInferenceError,
+                )
             check, needs_guard = self.check(node, subscript, bound, guards)
             checks.append(check)
             is_guarded = is_guarded or needs_guard

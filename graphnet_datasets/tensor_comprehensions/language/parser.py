@@ -134,10 +134,10 @@ class Parser:
     def statement(self) -> StatementSyntax:
         """Parse a statement and its clauses."""
         output = self.name()
-        subscripts: list[Name] = []
+        subscripts: list[Node] = []
         if self.skip("("):
             if self.next.text != ")":
-                subscripts = self.listed(lambda: self.name("an index (a plain name)"))
+                subscripts = self.listed(self.expression)
             self.take(")")
         if self.next.text not in ASSIGNMENTS:
             self.fail("one of " + " ".join(f"`{operator}`" for operator in ASSIGNMENTS))

@@ -140,8 +140,7 @@ def _statement(statement: Statement, names: Mapping[str, str]) -> str:
             indices.setdefault(node)
     renamed = {name: f"i{number}" for number, name in enumerate(indices)}
     printer = Printer({**names, **renamed})
-    subscripts = ", ".join(renamed[name] for name in statement.subscripts)
-    left = f"{printer.name(statement.output)}{f'({subscripts})' if subscripts else ''}"
+    left = left_side(statement, printer)
     operator = "" if statement.operator == "=" else statement.operator
     assign = f"{operator}={'!' if statement.initialises else ''}"
     ranges = sorted(
@@ -155,6 +154,13 @@ def _statement(statement: Statement, names: Mapping[str, str]) -> str:
     return f"{left} {assign} {printer.expression(statement.value)}{where}"
 
 
-def _indices(expression: Expression) -> list[str]:
+def left_side(statement: Statement, printer: Printer) -> str:
+    """Return the element that a statement writes as source."""
+    if statement.target is not None:
+        return printer.expression(statement.target)
+    subscripts = ", ".join(printer.name(name) for name in statement.subscripts)
+    return f"{printer.name(statement.output)}{f'({subscripts})' if subscripts else ''}"
 
+
+def _indices(expression: Expression) -> list[str]:
     return [node.name for node in walk(expression) if isinstance(node, Index)]

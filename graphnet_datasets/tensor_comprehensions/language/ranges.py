@@ -9,6 +9,8 @@ All indices of a round are solved from the same demands, so the result does not 
 A demand under a condition that mentions its indices (`i > 0 ? A(i - 1) : 0`) is used only if the
 other demands leave an index open, because the condition implies that it does not hold everywhere.
 
+The elements of its own output that a scan reads demand nothing: those out of range are 0.
+
 A range is empty only if a tensor or a size of the definition is; otherwise that is an error.
 """
 
@@ -68,10 +70,12 @@ Bounds = dict[str, tuple[Bound, ...]]
 def demands_of(statement: Statement, sizes: Sizes, bounds: Bounds) -> list[Demand]:
     """Return the demands of the accesses of a statement."""
     demands = []
-    for root in (statement.value, *statement.exists):
+    target = () if statement.target is None else (statement.target,)
+    for root in (*target, statement.value, *statement.exists):
         for access, guarded in guarded_accesses(root):
+            is_own_scan = statement.scan is not None and access.tensor == statement.output
             for dimension, subscript in enumerate(access.subscripts):
-                if access.tensor not in bounds:
+                if access.tensor not in bounds or is_own_scan:
                     continue
                 bound = bounds[access.tensor][dimension]
                 for limit in limits(subscript, bound, sizes):

@@ -113,15 +113,25 @@ Clause = RangeClause | LetClause | ExistsClause
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StatementSyntax:
-    """One statement."""
+    """One statement; the left side of a scatter has subscripts that are not plain names."""
 
     output: Name
-    subscripts: tuple[Name, ...]
+    subscripts: tuple[Node, ...]
     operator: str
     value: Node
     library_call: Apply | None
     clauses: tuple[Clause, ...]
     span: Span
+
+    @property
+    def is_scatter(self) -> bool:
+        """True if a subscript on the left side is not a plain name."""
+        return not all(isinstance(subscript, Name) for subscript in self.subscripts)
+
+    @property
+    def indices(self) -> tuple[Name, ...]:
+        """Plain names on the left side."""
+        return tuple(node for node in self.subscripts if isinstance(node, Name))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

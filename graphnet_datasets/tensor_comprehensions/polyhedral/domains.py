@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..language.affine import Affine
-from ..language.instance import Instance, InstanceStatement
+from ..language.expressions import Load
+from ..language.instance import Instance, InstanceStatement, Scan
 from .isl import isl
 
 
@@ -77,18 +78,21 @@ def domains(instance: Instance, numbers: Sequence[int] | None = None) -> Domains
             bounds = _bounds(statement, names)
             sets.append(f"{space}{bounds}")
             place = [*names[: len(statement.subscripts)]]
-            target = f"T{tensors[statement.output]}[{', '.join(place)}]"
-            writes.append(f"{space} -> {target}{bounds}")
-            order = [str(number), "0" if initial else "1", *names]
+            target = f"T{tensors[statement.output]}[{', '.join(place)}]{bounds}"
+            if statement.target is not None:
+                (target,) = _accesses(instance, statement, (statement.target,), names, tensors)
+            writes.append(f"{space} -> {target}")
+            order = [str(number), "0" if initial else "1", *_ordered(statement, names)]
             order += ["0"] * (rank - len(order))
             orders.append(f"{space} -> [{', '.join(order)}]{bounds}")
             if initial:
                 continue
-            if statement.operator != "=" and (statement.reductions or not statement.initialises):
-                accumulates.append(f"{space} -> {target}{bounds}")
-            reads += [
-                f"{space} -> {access}" for access in _accesses(instance, statement, names, tensors)
-            ]
+            # The target of a scatter is among its reads: its points keep their order.
+            is_update = statement.reductions or not statement.initialises
+            if statement.operator != "=" and is_update and statement.target is None:
+                accumulates.append(f"{space} -> {target}")
+            accesses = _accesses(instance, statement, statement.loads, names, tensors)
+            reads += [f"{space} -> {access}" for access in accesses]
     library = isl()
     return Domains(
         instance,
@@ -113,13 +117,26 @@ def _bounds(statement: InstanceStatement, names: list[str]) -> str:
     return f" : {' and '.join(terms)}" if terms else ""
 
 
+def _ordered(statement: InstanceStatement, names: list[str]) -> list[str]:
+    """Return the indices in the directions in which they are executed."""
+    scan = statement.scan
+    return [
+        f"-{name}" if scan is not None and scan == Scan(index.name, True) else name
+        for name, index in zip(names, statement.indices, strict=False)
+    ]
+
+
 def _accesses(
-    instance: Instance, statement: InstanceStatement, names: list[str], tensors: dict[str, int]
+    instance: Instance,
+    statement: InstanceStatement,
+    loads: Sequence[Load],
+    names: list[str],
+    tensors: dict[str, int],
 ) -> list[str]:
     renamed = {index.name: name for name, index in zip(names, statement.indices, strict=True)}
     bounds = _bounds(statement, names).removeprefix(" : ")
     accesses = []
-    for load in statement.loads:
+    for load in loads:
         tensor = instance.tensor(load.tensor)
         subscripts, terms = [], [bounds] if bounds else []
         for place, subscript in enumerate(load.subscripts):

@@ -14,7 +14,6 @@ import numpy as np
 from ...atomic import temporary_directory, write_bytes
 from ...errors import GraphNetError
 from ...isolation import Ending, ForkServer, Limits, LocalPool, PoolJob, Work, num_processors
-from ..codegen.program import Program
 from ..codegen.toolchain import (
     PHASES,
     WORKER,
@@ -34,16 +33,16 @@ FIRST_RUN_MS = 20.0
 """Overhead of a first run: starting threads and touching memory."""
 
 MEASURE_WORKER = "graphnet_datasets.tensor_comprehensions.tuner.measure_worker"
-_TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "uint16": 3e-2}
+TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "uint16": 3e-2}
 """Allowed error relative to the scale of an output, for sums in a different order."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Made:
-    """A candidate with generated C code."""
+    """A candidate with generated code: a `Program` of C, or a `TritonProgram`."""
 
     options: Options
-    program: Program
+    program: Any
     threads: int
     key: str
 
@@ -55,6 +54,9 @@ class Evaluator:
     a directory.
     """
 
+    _worker = MEASURE_WORKER
+    _is_memory_enforced = True
+
     def __init__(
         self,
         instance: Instance,
@@ -64,18 +66,23 @@ class Evaluator:
     ) -> None:
         self._instance, self._config = instance, config
         self._known: dict[str, Candidate] = {}
-        workers = config.compile_workers or num_processors()
-        limits = Limits(default_timeout_s=config.timeout_s, memory_bytes=2 << 30, max_processes=16)
         with contextlib.ExitStack() as stack:  # clean up if a step fails, e.g. on a full disk
             directory = stack.enter_context(temporary_directory("graphnet-tc-"))
             self._path = Path(directory)
             self._tensors = self._store(inputs, outputs or {})
-            self._server = ForkServer(MEASURE_WORKER)
+            self._server = ForkServer(self._worker)
             stack.callback(self._server.close)
-            self._pool = LocalPool(Work(WORKER, PHASES, limits), workers)
-            stack.callback(self._pool.close)
+            self._open_compilers(stack)
             self._opened = stack.pop_all()
         self.start = time.perf_counter()
+
+    def _open_compilers(self, stack: contextlib.ExitStack) -> None:
+        """Start the processes that compile candidates."""
+        config = self._config
+        limits = Limits(default_timeout_s=config.timeout_s, memory_bytes=2 << 30, max_processes=16)
+        workers = config.compile_workers or num_processors()
+        self._pool = LocalPool(Work(WORKER, PHASES, limits), workers)
+        stack.callback(self._pool.close)
 
     def __enter__(self) -> Self:
         return self
@@ -148,10 +155,10 @@ class Evaluator:
 
     def _measure(self, generated: Made, best_ms: float) -> Candidate:
         config = self._config
+        code, files = self._code(generated)
         payload = {
-            "object": str(object_directory() / f"{generated.key}.so"),
+            **code,
             "tensors": self._tensors,
-            "threads": generated.threads,
             "num_runs": config.num_runs,
             "num_warm_up": config.num_warm_up,
             "budget_ms": config.run_budget_s * 1e3,
@@ -163,11 +170,11 @@ class Evaluator:
             phase_timeouts_s={"run": first_run_s},
             default_timeout_s=config.timeout_s,
             memory_bytes=config.memory_bytes,
+            is_memory_enforced=self._is_memory_enforced,
         )
         with self._server.directory() as directory:
-            reads = (str(self._path), payload["object"])
             outcome = self._server.run(
-                payload, directory, phases=MEASURED, limits=limits, reads=reads
+                payload, directory, phases=MEASURED, limits=limits, reads=(str(self._path), *files)
             )
         report = outcome.merged()
         error = str(report.get("error", ""))
@@ -178,6 +185,11 @@ class Evaluator:
         if not times and not error:
             error = "It reported no times."
         return Candidate(generated.options, times, error, generated.key)
+
+    def _code(self, generated: Made) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return the worker's description of a candidate's code, and the files that it reads."""
+        path = str(object_directory() / f"{generated.key}.so")
+        return {"object": path, "threads": generated.threads}, (path,)
 
     def _store(self, inputs: Sequence[Any], outputs: dict[str, Any]) -> list[dict[str, Any]]:
         """Write the inputs and expected outputs to files, shared by all candidates."""
@@ -195,14 +207,12 @@ class Evaluator:
                 "file": "",
             }
             if tensor.role == "input":
-                entry["file"] = self._write(f"in{place}", _stored(tensor, next(values)))
+                entry["file"] = self._write(f"in{place}", stored(tensor, next(values)))
             elif tensor.role == "output":
                 entry["wanted"] = self._write(f"out{place}", next(expected))
-                entry["tolerance"] = _TOLERANCES.get(str(dtype), 0.0)
+                entry["tolerance"] = TOLERANCES.get(str(dtype), 0.0)
                 if tensor.name in outputs:
-                    entry["file"] = self._write(
-                        f"was{place}", _stored(tensor, outputs[tensor.name])
-                    )
+                    entry["file"] = self._write(f"was{place}", stored(tensor, outputs[tensor.name]))
             entries.append(entry)
         return entries
 
@@ -212,7 +222,7 @@ class Evaluator:
         return str(path)
 
 
-def _stored(tensor: Tensor, array: Any) -> Any:
+def stored(tensor: Tensor, array: Any) -> Any:
     array = np.asarray(array)
     if tensor.dtype.name == "bfloat16" and array.dtype == np.float32:
         return (array.view(np.uint32) >> 16).astype(np.uint16)

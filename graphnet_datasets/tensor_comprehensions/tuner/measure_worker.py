@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,25 +32,31 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None: 
             arrays.append(array)
             if entry["role"] == "output":
                 outputs.append((entry, array))
-    library = ctypes.CDLL(payload["object"])
-    function = getattr(library, ENTRY)
-    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_long], None
-    pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+    run_ms = loaded(payload["object"], arrays, payload["threads"])
+    measure(payload, reporter, run_ms, lambda: outputs)
 
-    def run_ms() -> float:
-        start = time.perf_counter()
-        function(pointers, payload["threads"])
-        return (time.perf_counter() - start) * 1e3
 
+def measure(
+    payload: dict[str, Any],
+    reporter: Reporter,
+    run_ms: Callable[[], float],
+    read: Callable[[], Sequence[tuple[dict[str, Any], Any]]],
+) -> None:
+    """Check a candidate after its first run, time further runs, and report.
+
+    Args:
+        run_ms: run the candidate once and return its time.
+        read: return the description and the contents of each output.
+    """
     reporter.enter("run")
     first_ms = run_ms()
     reporter.enter("check")
-    for entry, array in outputs:
+    for entry, array in read():
         expected = np.load(entry["wanted"], mmap_mode="r", allow_pickle=False)
-        difference = _difference(array, expected, entry["dtype"])
-        if not difference <= entry["tolerance"]:
+        error = difference(array, expected, entry["dtype"])
+        if not error <= entry["tolerance"]:
             reporter.send(
-                {"error": f"The output `{entry['name']}` differs by {difference:.3g} of its scale."}
+                {"error": f"The output `{entry['name']}` differs by {error:.3g} of its scale."}
             )
             return
     reporter.enter("time")
@@ -71,6 +78,20 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None: 
     reporter.send({"times_ms": times})
 
 
+def loaded(path: str, arrays: Sequence[Any], threads: int) -> Callable[[], float]:
+    """Return a function that runs a kernel on arrays and returns the time in milliseconds."""
+    function = getattr(ctypes.CDLL(path), ENTRY)
+    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_long], None
+    pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+
+    def run_ms() -> float:
+        start = time.perf_counter()
+        function(pointers, threads)
+        return (time.perf_counter() - start) * 1e3
+
+    return run_ms
+
+
 def _strided(array: Any, strides: list[int]) -> Any:
     """Return the array in memory with the given strides (in elements)."""
     if array.size == 0 or list(array.strides) == [stride * array.itemsize for stride in strides]:
@@ -84,7 +105,7 @@ def _strided(array: Any, strides: list[int]) -> Any:
     return view
 
 
-def _difference(array: Any, expected: Any, dtype: str) -> float:
+def difference(array: Any, expected: Any, dtype: str) -> float:
     """Return the largest difference relative to the largest finite expected value.
 
     Infinities and NaNs must be in the expected positions; integers must be equal. The arrays are

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 import random
+from collections.abc import Mapping
 from typing import Any
 
-from ..language.instance import Instance
+from ..language.instance import Instance, InstanceStatement
 from ..options import Options
 
 
@@ -19,7 +21,7 @@ class Space:
     def draw(self, generator: random.Random, start: Options) -> Options:
         """Draw a value for every parameter; other options are taken from `start`."""
         drawn = {name: generator.choice(values) for name, values in self.parameters}
-        return start.replace(**drawn)
+        return _changed(start, drawn)
 
     def mutate(self, generator: random.Random, options: Options, rate: float) -> Options:
         """Redraw each parameter with probability `rate`."""
@@ -28,12 +30,28 @@ class Space:
             for name, values in self.parameters
             if generator.random() < rate
         }
-        return options.replace(**changed)
+        return _changed(options, changed)
 
     def cross(self, generator: random.Random, parents: list[Options]) -> Options:
         """Take each parameter from a random parent."""
-        mixed = {name: getattr(generator.choice(parents), name) for name, _ in self.parameters}
-        return parents[0].replace(**mixed)
+        mixed = {
+            name: operator.attrgetter(name)(generator.choice(parents))
+            for name, _ in self.parameters
+        }
+        return _changed(parents[0], mixed)
+
+
+def _changed(options: Options, values: Mapping[str, Any]) -> Options:
+    """Return options with other values; `triton.split` names an option of Triton."""
+    prefix = "triton."
+    plain = {name: value for name, value in values.items() if not name.startswith(prefix)}
+    triton = {
+        name.removeprefix(prefix): value
+        for name, value in values.items()
+        if name.startswith(prefix)
+    }
+    changed = options.replace(**plain)
+    return changed.with_triton(**triton) if triton else changed
 
 
 def space_of(instance: Instance) -> Space:
@@ -76,6 +94,50 @@ def space_of(instance: Instance) -> Space:
     if has_gather:
         parameters.append(("prefetch", (None, 0, 4, 16)))
     return Space(tuple(parameters))
+
+
+def triton_space_of(instance: Instance) -> Space:
+    """Return the search space of a kernel of Triton.
+
+    >>> from graphnet_datasets.tensor_comprehensions.language import check, instantiate
+    >>> f = check("def f(float(N) A) -> (B) { B(i) = A(i) }")[0]
+    >>> [name for name, _ in triton_space_of(instantiate(f, [(6,)])).parameters]
+    ['triton.num_warps', 'triton.pointwise']
+    """
+    statements = instance.statements
+    parameters: list[tuple[str, tuple[Any, ...]]] = [("triton.num_warps", (None, 1, 2, 4, 8, 16))]
+    if any(not statement.reductions for statement in statements):
+        parameters.append(("triton.pointwise", (None, 128, 256, 512, 1024, 2048, 4096)))
+    if any(statement.reductions for statement in statements):
+        products = [
+            (rows, columns, terms)
+            for rows in (16, 32, 64, 128, 256)
+            for columns in (16, 32, 64, 128, 256)
+            for terms in (16, 32, 64, 128)
+            if rows * columns <= 128 * 256 and (rows + columns) * terms <= 1 << 15
+        ]
+        reductions = [
+            (points, terms)
+            for points in (1, 2, 4, 8, 16, 32, 64, 128, 256)
+            for terms in (1, 16, 64, 256, 1024, 2048, 4096, 8192)
+            if 32 <= points * terms <= 1 << 14
+        ]
+        parameters += [
+            ("triton.product", (None, *products)),
+            ("triton.reduction", (None, *reductions)),
+            ("triton.split", (None, 1, 2, 4, 8, 16, 32)),
+            ("triton.num_stages", (None, 1, 2, 3, 4, 5)),
+        ]
+    if any(_is_guarded(statement) for statement in statements):
+        parameters.append(("triton.split_guards", (False, True)))
+    if len(statements) > 1:
+        parameters.append(("intra_fusion", ("preserve3", "max", "min")))
+    return Space(tuple(parameters))
+
+
+def _is_guarded(statement: InstanceStatement) -> bool:
+    """Return whether a statement reads under a condition that excludes points out of range."""
+    return any(load.is_guarded for load in statement.loads)
 
 
 def tile_values(instance: Instance) -> tuple[int, ...]:

@@ -18,7 +18,8 @@ from ..options import Options
 from .config import Candidate, Progress, TunerConfig, TuningResult
 from .evaluation import Evaluator
 from .genetic import first_generation, next_generation
-from .space import space_of
+from .space import space_of, triton_space_of
+from .triton_evaluation import TritonEvaluator
 
 
 def autotune(
@@ -28,6 +29,7 @@ def autotune(
     start: Sequence[Options] = (),
     config: TunerConfig | None = None,
     outputs: dict[str, Any] | None = None,
+    device: Any = None,
     log: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> TuningResult:
@@ -42,6 +44,7 @@ def autotune(
         start: options to try first; the default options are always tried as well, and for several
             statements the other modes of outer fusion.
         outputs: initial contents of accumulated outputs.
+        device: a `torch.device` of type `cuda` to tune the options of Triton on; None for the CPU.
         log: path of a JSON Lines file to which candidates are appended. Candidates in the file are
             not timed again, so an interrupted search resumes.
         progress: called after each candidate.
@@ -51,16 +54,23 @@ def autotune(
     """
     config = config or TunerConfig()
     generator = random.Random(config.seed)  # noqa: S311 (a search, no secret)
-    space = space_of(instance)
-    base = start[0] if start else Options()
+    default = Options() if device is None else Options().with_triton()
+    space = space_of(instance) if device is None else triton_space_of(instance)
+    if device is not None:
+        start = [options.with_triton() for options in start]
+    base = start[0] if start else default
     tried: list[Candidate] = []
     start_s = time.perf_counter()
     logged = {} if log is None else _read_log(Path(log))
-    with Evaluator(instance, inputs, config, outputs) as evaluator:
+    if device is None:
+        evaluator = Evaluator(instance, inputs, config, outputs)
+    else:
+        evaluator = TritonEvaluator(instance, inputs, config, outputs, device)
+    with evaluator:
         for candidate in logged.values():
             evaluator.remember(candidate)
-        default = Options(threads=base.threads)
-        modes = ("min", "max") if len(instance.statements) > 1 else ()
+        default = default.replace(threads=base.threads)
+        modes = ("min", "max") if len(instance.statements) > 1 and device is None else ()
         fusions = [default.replace(outer_fusion=mode) for mode in modes]
         population = first_generation(space, [base, *start, default, *fusions], config, generator)
         for number in range(config.generations):

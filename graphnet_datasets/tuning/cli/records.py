@@ -1,4 +1,4 @@
-"""`graphnet records`: conversion of tuning records to and from other tools' formats."""
+"""`graphnet records`: conversion and repeated checks of tuning records."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...cli.counting import KEPT, show_count, stoppable
 from ...cli.disk import new_output
 from ...cli.terminal import echo
 from ...errors import TuningError
@@ -21,7 +22,7 @@ TrustRemoteCode = Annotated[
 app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
-    help="Tuning records: databases of TVM, features for cost models.",
+    help="Tuning records: checks, databases of TVM, features for cost models.",
     epilog="Example: graphnet records export tuned/ --out database",
 )
 app.add_typer(group, name="records")
@@ -64,6 +65,39 @@ def export_records(
         else:
             count = export_tvm_database(dataset, out, trust_remote_code=trust_remote_code)
     echo(f"{count} records written to {out}")
+
+
+@group.command("check", epilog="Example: graphnet records check tuned/ --out checks.jsonl")
+def check_records(
+    dataset: Annotated[
+        str, typer.Argument(help="A dataset of records: a directory, a name, a repository.")
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="The file of JSON lines to append to.")],
+    task: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this task: its id or first characters (repeatable)."),
+    ] = None,
+    trust_remote_code: TrustRemoteCode = False,
+) -> None:
+    """Build and check the candidates of records again, without timing them.
+
+    Every result is a JSON line; repeat the command after an interruption. Exits with 1 if a record
+    that was correct is not correct now.
+    """
+    from ..rechecking import recheck_records, summary
+
+    with stoppable(KEPT), new_output(out), show_count("Checking", "records") as count:
+        results = recheck_records(
+            dataset,
+            out,
+            tasks=task or (),
+            trust_remote_code=trust_remote_code,
+            on_record=lambda _, num_done, total: count(num_done, total),
+        )
+    echo(summary(results))
+    if any(result.recorded == "ok" != result.status for result in results):
+        raise typer.Exit(1)
 
 
 @group.command("import", epilog="Example: graphnet records import database --out theirs")

@@ -9,9 +9,11 @@ import pytest
 
 from graphnet_datasets import Sample, calibrate, make_inputs, materialize, translate
 from graphnet_datasets.errors import CalibrationError
+from graphnet_datasets.frameworks import measure_signal
 from graphnet_datasets.sample import Input, Op
 from graphnet_datasets.sample.arguments import Ref
 from tests.frameworks.torch.test_calibration import HARD
+from tests.frameworks.torch.test_signal_calibration import attention
 
 from .installed import paddle
 
@@ -66,3 +68,13 @@ def test_a_graph_that_does_not_run_says_where() -> None:
 def test_another_device_than_the_cpu_is_refused() -> None:
     with pytest.raises(CalibrationError, match="is calibrated on the CPU, not on 'cuda:0'"):
         calibrate(on_paddle("kernels too small"), device="cuda:0")
+
+
+def test_both_frameworks_measure_about_the_same_signal() -> None:
+    sample = attention(0.01, is_fused=False)
+    fitted = calibrate(translate(sample))
+    ours, theirs = measure_signal(calibrate(sample)), measure_signal(fitted)
+    assert fitted.inputs[0].signal == "features"
+    assert theirs.outcome == "reached"
+    assert theirs.attention_entropy == pytest.approx(ours.attention_entropy, abs=0.05)
+    assert theirs.input_sensitivity == pytest.approx(ours.input_sensitivity, abs=0.05)
