@@ -276,6 +276,7 @@ READERS = {
     "storage/plans.py": "the job of the parent process",
     "tensor_comprehensions/tasks/worker.py": "the job of the parent process",
     "tensor_comprehensions/tuner/measure_worker.py": "the job of the parent process",
+    "tensor_comprehensions/tuner/triton_worker.py": "the job of the parent process",
 }
 
 

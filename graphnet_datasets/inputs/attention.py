@@ -71,7 +71,7 @@ def find_attention(sample: Sample) -> dict[int, Attention]:
     """
     uses = find_weight_uses(sample)
     num_inputs = len(sample.inputs)
-    found: dict[int, Attention] = {}
+    attentions: dict[int, Attention] = {}
     for position, op in enumerate(sample.ops):
         name = short_name(op.target)
         if name in _FUSED or name == "flash_attn":
@@ -80,13 +80,13 @@ def find_attention(sample: Sample) -> dict[int, Attention]:
                 frozenset() if value is None else weights_behind(sample, value)
                 for value in (query, key)
             ]
-            found[position] = Attention(op, None, query, key, *sides)
+            attentions[position] = Attention(op, None, query, key, *sides)
         elif name in _MATMULS and position not in uses.products:
             for ref in sample.op_refs[position]:
                 for softmax in _behind(sample, ref, _is_softmax):
-                    if softmax not in found and num_inputs + softmax not in uses.weight_only:
-                        found[softmax] = _attention(sample, uses, sample.ops[softmax])
-    return found
+                    if softmax not in attentions and num_inputs + softmax not in uses.weight_only:
+                        attentions[softmax] = _attention(sample, uses, sample.ops[softmax])
+    return attentions
 
 
 def weights_behind(sample: Sample, value: int) -> frozenset[int]:

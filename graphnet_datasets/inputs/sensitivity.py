@@ -156,8 +156,8 @@ def output_arrays(sample: Sample, backend: Backend) -> list[Array | None]:
 def changes_of(first: list[Array | None], second: list[Array | None]) -> list[float]:
     """Return the relative changes of the outputs that are floating-point."""
     pairs = (
-        relative_change(one, two)
-        for one, two in zip(first, second, strict=True)
-        if one is not None and two is not None
+        relative_change(before, after)
+        for before, after in zip(first, second, strict=True)
+        if before is not None and after is not None
     )
     return [change for change in pairs if change is not None]

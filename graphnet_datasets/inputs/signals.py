@@ -166,13 +166,13 @@ def _is_mask(sample: Sample, sample_input: Input) -> bool:
             return True
         if stored is not None and stored.size and not float(np.abs(stored).max()) < LARGEST_NUMBER:
             return True
-    known = sample_input.statistics
-    if known is None or known.min is None or known.max is None:
+    statistics = sample_input.statistics
+    if statistics is None or statistics.min is None or statistics.max is None:
         return False
-    if not max(abs(known.min), abs(known.max)) < LARGEST_NUMBER:
+    if not max(abs(statistics.min), abs(statistics.max)) < LARGEST_NUMBER:
         return True
-    if known.mean is None or known.std is None or known.max == known.min:
+    if statistics.mean is None or statistics.std is None or statistics.max == statistics.min:
         return False
-    share = (known.mean - known.min) / (known.max - known.min)
-    two_valued = math.sqrt(max(share * (1 - share), 0.0)) * (known.max - known.min)
-    return known.std > 0 and abs(known.std - two_valued) < 0.01 * two_valued
+    share = (statistics.mean - statistics.min) / (statistics.max - statistics.min)
+    two_valued = math.sqrt(max(share * (1 - share), 0.0)) * (statistics.max - statistics.min)
+    return statistics.std > 0 and abs(statistics.std - two_valued) < 0.01 * two_valued

@@ -111,7 +111,8 @@ def draw_images(key: int, shape: tuple[int, ...]) -> Float32:
     brightness = source.normals(count, 1, 1, 1) * np.float32(_BRIGHTNESS)
     tint = source.normals(count, channels, 1, 1) * np.float32(_BRIGHTNESS / 2)
     field = contrast * (field + brightness + tint)
-    return (field * np.float32(1 / math.sqrt(1 + 1.25 * _BRIGHTNESS**2))).reshape(shape)
+    scale = np.float32(1 / math.sqrt(1 + 1.25 * _BRIGHTNESS**2))
+    return _float32(field * scale, shape)
 
 
 def draw_sounds(key: int, shape: tuple[int, ...]) -> Float32:
@@ -137,7 +138,7 @@ def draw_sounds(key: int, shape: tuple[int, ...]) -> Float32:
     volume = source.lognormals(_CONTRAST, count, 1)
     # The variance of the harmonics is that of a wave (0.53) times the sum of 1 / h^2.
     variance = 0.25 + 0.53 * sum(1 / h**2 for h in range(1, _NUM_HARMONICS + 1))
-    return (volume * gain * sound * np.float32(1 / math.sqrt(variance))).reshape(shape)
+    return _float32(volume * gain * sound * np.float32(1 / math.sqrt(variance)), shape)
 
 
 def draw_spectrograms(key: int, shape: tuple[int, ...]) -> Float32:
@@ -159,7 +160,7 @@ def draw_spectrograms(key: int, shape: tuple[int, ...]) -> Float32:
     noise = source.normals(count, num_frames, num_bands) * np.float32(0.3)
     is_voiced = (voicing > _SILENCE)[:, :, None]
     field = np.where(is_voiced, ridges + envelope + np.float32(0.5), np.float32(-1.0))
-    return ((field + level + slope + noise) * np.float32(0.8)).reshape(shape)
+    return _float32((field + level + slope + noise) * np.float32(0.8), shape)
 
 
 def draw_features(key: int, shape: tuple[int, ...]) -> Float32:
@@ -175,7 +176,7 @@ def draw_features(key: int, shape: tuple[int, ...]) -> Float32:
     field = source.normals(count, num_rows, num_columns) * np.float32(math.sqrt(0.5))
     field += source.normals(count, 1, num_columns) * np.float32(0.5)
     field += source.normals(count, num_rows, 1) * np.float32(0.5)
-    return (source.lognormals(_CONTRAST / 2, count, 1, 1) * field).reshape(shape)
+    return _float32(source.lognormals(_CONTRAST / 2, count, 1, 1) * field, shape)
 
 
 def draw_texts(key: int, shape: tuple[int, ...], low: int, high: int) -> npt.NDArray[np.int64]:
@@ -209,6 +210,10 @@ def draw_texts(key: int, shape: tuple[int, ...], low: int, high: int) -> npt.NDA
     is_repeated = (kind % 4 == 3) & (earlier >= 0)
     repeated = np.take_along_axis(tokens, np.maximum(earlier, 0), axis=1)
     return (np.where(is_repeated, repeated, tokens) + low).reshape(shape)
+
+
+def _float32(elements: npt.NDArray[np.floating], shape: tuple[int, ...]) -> Float32:
+    return elements.astype(np.float32, copy=False).reshape(shape)
 
 
 def _wave(turns: npt.NDArray[np.float64]) -> Float32:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..atomic import file_sha256, new_directory, write_text
-from ..decoding import read_json
+from ..decoding import read_json, read_text
 from ..errors import KernelInputError, TensorComprehensionError
 from .codegen.general import general_schedule, write_general
 from .codegen.machine import Machine, processor_flags, this_machine
@@ -152,7 +152,7 @@ class Package:
             )
 
     def kernel(self, instance: Instance) -> Kernel | None:
-        """Return the kernel of an instance, or None if the package has none."""
+        """Return the kernel of an instance, or None if it is not in the package."""
         threads, parameters = int(self._manifest["threads"]), ()
         entry = self._kernels.get(_key(instance))
         if entry is None:
@@ -169,7 +169,7 @@ class Package:
                     f"`{path}` is damaged or missing. Copy the package again."
                 )
             self._checked.add(file)
-        source = path.with_suffix(".c").read_text()
+        source = read_text(path.with_suffix(".c"))
         options = Options.from_dict(entry["options"])
         schedule = general_schedule(instance)
         return Kernel(instance, options, source, schedule, path, threads, None, parameters)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -217,7 +217,7 @@ class Measurer(abc.ABC):
     def close(self) -> None:
         """Stop the workers."""
 
-    def __enter__(self) -> Measurer:
+    def __enter__(self) -> Self:
         """Return the measurer itself; `close` is called on exit."""
         return self
 

@@ -278,7 +278,7 @@ class LiveMeasurer(Measurer):
         return tuple(map(float, report["anchor_ms"])), dict(report["tool_versions"])
 
     def _reference(self, task: Task) -> Path | tuple[TrialStatus, str]:
-        """Return the file of the reference outputs, or why there are none."""
+        """Return the file of the reference outputs, or the reason why it is missing."""
         reference = self._references.get(task.task_id)
         if reference is None:
             job = {

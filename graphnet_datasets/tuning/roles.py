@@ -27,7 +27,7 @@ _COMPARISONS = {"prim.EQ", "prim.NE", "prim.LT", "prim.LE", "prim.GT", "prim.GE"
 class Role:
     """The values of an argument: integers from 0 to below `bound`, and its `specials`.
 
-    Some rows along the last axis consist of specials only, some have none, and others are mixed.
+    Rows along the last axis consist of specials, of other values, or of both.
     """
 
     bound: int = USEFUL_INTEGERS
@@ -123,8 +123,8 @@ class _Finder:
             self._sources.setdefault(buffer, set()).update(self._loads.get(data["value"], ()))
             return
         if kind in _COMPARISONS:
-            for one, other in ((data["a"], data["b"]), (data["b"], data["a"])):
-                self._compare(kind, one, other)
+            for left, right in ((data["a"], data["b"]), (data["b"], data["a"])):
+                self._compare(kind, left, right)
         children = [*self._children(kind, data)]
         loads = frozenset().union(*(self._loads.get(child, ()) for child in children))
         if kind == "tirx.Bind":

@@ -218,7 +218,7 @@ def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes | Non
         reporter.send({"uncheckable": problem})
         return None
     content = io.BytesIO()
-    np.savez(content, **first)
+    np.savez(content, allow_pickle=False, **first)
     return content.getvalue()
 
 

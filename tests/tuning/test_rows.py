@@ -110,7 +110,7 @@ def test_labels_are_relative_to_the_best_of_the_task() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "3", "[]", "[1, 2]", "{}", "[" * 100_000, '[[["A"]], [[0, null]]]'),
+        *("", "3", "[]", "[1, 2]", "null", "[" * 100_000, '[[["A"]], [[0, null]]]'),
         '[[["SampleCategorical"]], [[0, "x"]]]',
         '[[["SamplePerfectTile"]], [[0, [0, 4]]]]',
     ],

@@ -227,15 +227,15 @@ class _Deriving:
         else:
             extreme = Access(statement.output, _written_place(statement), statement.type)
             is_counted = Binary("==", statement.value, extreme, BOOL)
-        one, zero = Constant(1.0, FLOAT32), Constant(0.0, FLOAT32)
+        unit, zero = Constant(1.0, FLOAT32), Constant(0.0, FLOAT32)
         count = self._fresh(f"{statement.output}_count")
-        value: Expression = Select(is_counted, one, zero, FLOAT32)
+        value: Expression = Select(is_counted, unit, zero, FLOAT32)
         counting = _redirected(statement, count, "+", value)
         self.counts[statement.output] = count
         self.written += self._statements(counting, statement.output)
         if statement.operator == "*":
             rest = self._fresh(f"{statement.output}_rest")
-            value = Select(is_counted, one, statement.value, statement.type)
+            value = Select(is_counted, unit, statement.value, statement.type)
             self.rests[statement.output] = rest
             self.written += self._statements(
                 _redirected(statement, rest, "*", value), statement.output

@@ -11,6 +11,7 @@ from .affine import Affine
 from .expressions import (
     Access,
     Binary,
+    BinaryOperator,
     Cast,
     Constant,
     Expression,
@@ -106,10 +107,11 @@ class Lowering:
             assert form is not None  # noqa: S101 (the checker accepts only such reads)
             subscripts.append(form.affine)
             begin, end = bound.pair
-            for operator, gap, limit in (
+            bounds: tuple[tuple[BinaryOperator, Affine, int], ...] = (
                 (">=", form.affine - begin, begin),
                 ("<", -form.affine + (end - 1), end),
-            ):
+            )
+            for operator, gap, limit in bounds:
                 if not is_proven(gap, self.box, guards):
                     edge = Constant(limit, INT32)
                     guard = Binary(operator, self.lower(subscript, guards), edge, BOOL)

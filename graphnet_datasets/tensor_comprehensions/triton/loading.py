@@ -55,7 +55,7 @@ def load_functions(source: str) -> dict[str, Any]:
 
 
 def _check(source: str) -> list[str]:
-    """Return the names of the functions of a text that only defines functions."""
+    """Parse a text of imports and functions, and return the names of the functions."""
     statements = ast.parse(source).body
     imports = ast.parse(PRELUDE).body
     if list(map(ast.dump, statements[: len(imports)])) != list(map(ast.dump, imports)):
@@ -111,9 +111,8 @@ def compile_triton(
         MissingExtraError: Triton is not installed.
     """
     functions = load_functions(source)
-    import triton
-    from triton.compiler import ASTSource
-    from triton.runtime.errors import TritonError
+    from triton import compiler  # pyright: ignore[reportAttributeAccessIssue]
+    from triton.runtime.errors import TritonError  # pyright: ignore[reportMissingImports]
 
     compiled = []
     for launch in launches:
@@ -128,8 +127,8 @@ def compile_triton(
         }
         options = {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
         try:
-            text = ASTSource(function, signature, {}, attributes)
-            compiled.append(triton.compile(text, target=target, options=options))
+            text = compiler.ASTSource(function, signature, {}, attributes)
+            compiled.append(compiler.compile(text, target=target, options=options))
         except (TritonError, RuntimeError) as error:
             raise KernelCompileError(
                 f"Triton could not compile `{launch.name}`: {str(error)[-2000:]} Use smaller "

@@ -192,8 +192,8 @@ class Printer:
         """Return both operands; a constant beside a value needs no type if it is the default."""
         pieces = []
         for part, other in ((node.left, node.right), (node.right, node.left)):
-            is_plain = isinstance(part, Constant) and part.type in (INT32, FLOAT32)
-            if is_plain and not isinstance(other, Constant):
+            is_plain = part.type in (INT32, FLOAT32) and not isinstance(other, Constant)
+            if isinstance(part, Constant) and is_plain:
                 text = number(part.value, part.type)
                 pieces.append(Piece(f"({text})" if text.startswith("-") else text))
             else:
