@@ -55,7 +55,7 @@ def load_functions(source: str) -> dict[str, Any]:
 
 
 def _check(source: str) -> list[str]:
-    """Parse a text of imports and functions, and return the names of the functions."""
+    """Parse source code of imports and functions, and return the names of the functions."""
     statements = ast.parse(source).body
     imports = ast.parse(PRELUDE).body
     if list(map(ast.dump, statements[: len(imports)])) != list(map(ast.dump, imports)):
