@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from graphnet_datasets.analysis.columns import cost_columns, derived_columns
 from graphnet_datasets.analysis.splits import SPLITS, split_of
-from graphnet_datasets.analysis.subtasks import subtask
+from graphnet_datasets.analysis.subtasks import subtask, subtask_of
 from graphnet_datasets.paths import without_folders
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.vocabulary import TASKS
@@ -109,11 +109,27 @@ def captured(
             ) -> dict[str, Any]:
                 (row,) = read_table(path).slice(index, 1).to_pylist()
                 columns = with_repeats(with_weights(described(row, entry), read_weights(path)))
-                return with_kept(analysed(columns) if is_analysed else columns, *beside)
+                return with_kept(
+                    analysed(columns) if is_analysed else with_subtask(columns), *beside
+                )
 
             is_excluded = bool(with_kept({}, *beside).get("why_excluded"))
             is_cut = entry_is_cut(capture.entry)
             yield _pending(keys.slice(index, 1), load, is_cut, is_excluded)
+
+
+def with_subtask(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with its subtask derived again, since a capture may precede its rule.
+
+    >>> inputs = [{"role": "input", "source_name": "L_input_ids_"}]
+    >>> row = {"task": "nlp", "source": "huggingface/transformers", "inputs": inputs}
+    >>> name = "AriaForConditionalGeneration"
+    >>> with_subtask({**row, "model_name": name, "subtask": "seq2seq-lm"})["subtask"]
+    'causal-lm'
+    """
+    names = [value["source_name"] for value in row["inputs"] if value["role"] == "input"]
+    label = subtask_of(row["task"], row["source"], row["model_name"] or "", names)
+    return {**row, "subtask": label}
 
 
 def standing(directory: Path, entries: Mapping[str, Entry]) -> Iterator[Pending]:

@@ -24,6 +24,8 @@ SMALL = small("torch")
 OTHERS = others("torch", one_in=60)
 CONFIGS = (*TASKS, "truncated", "excluded")
 NAMES = [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+UNCHECKED = ("torch/while-k-means",)
+"""Graphs with a loop whose body has tensors of sizes that depend on elements."""
 
 
 def test_it_has_enough_graphs_of_every_kind_and_is_small_itself() -> None:
@@ -43,14 +45,16 @@ def chosen() -> dict[str, Sample]:
 
 def test_every_weight_has_statistics_and_no_data_input_is_invented() -> None:
     for name, sample in chosen().items():
-        for each in sample.inputs:
-            if each.role in ("parameter", "buffer"):
+        for value in sample.inputs:
+            if value.role in ("parameter", "buffer"):
                 # Infinite ones have none.
-                is_known = each.statistics is not None or each.data is not None
-                assert is_known, (name, each.source_name)
-            # What one piece of a model hands to the next is not measured: weights have no elements.
-            if each.role == "input" and "/subgraph_" not in name:
-                assert each.statistics is not None and each.statistics.is_measured, name
+                is_known = value.statistics is not None or value.data is not None
+                assert is_known, (name, value.source_name)
+            # Two kinds of data are not measured: those that one piece of a model passes to the
+            # next, since weights have no elements, and gradients of the loss.
+            is_derived = "/subgraph_" in name or value.source_name.startswith("tangent_")
+            if value.role == "input" and not is_derived:
+                assert value.statistics is not None and value.statistics.is_measured, name
 
 
 def test_each_row_says_how_it_was_made_and_no_whole_graph_that_it_is_truncated() -> None:
@@ -88,7 +92,7 @@ def test_no_graph_needs_leave_to_run(name: str) -> None:
 def test_propagated_shapes_equal_the_recorded_ones(name: str) -> None:
     sample = chosen()[name]
     footprint = measure_footprint(sample)
-    assert not footprint.unchecked
+    assert bool(footprint.unchecked) == (name in UNCHECKED)
     results = footprint.results
     for index, (found, op) in enumerate(zip(results, sample.ops, strict=True)):
         if found is None or op.results is None:
@@ -113,7 +117,7 @@ def tensors(outputs: object) -> Iterator[torch.Tensor]:
 @pytest.mark.parametrize("name", SMALL)
 def test_small_graphs_run_with_finite_outputs(name: str) -> None:
     sample = chosen()[name]
-    module = materialize(sample, weights="parameters")
+    module = materialize(sample, weights="parameters", allow_unchecked_operators=name in UNCHECKED)
     with torch.no_grad():
         outputs = list(tensors(module(**make_inputs(sample, weights="parameters"))))
     assert outputs

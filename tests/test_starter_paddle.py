@@ -41,7 +41,8 @@ def test_all_were_captured_by_the_extractor_with_measured_inputs_and_shapes() ->
 @pytest.mark.parametrize("name", SMALL)
 def test_small_graphs_run_with_finite_outputs_of_the_recorded_shapes(name: str) -> None:
     sample = samples((*SMALL, *OTHERS))[name]
-    layer = materialize(sample, weights="parameters")
+    # Many operators of single layers are not checked.
+    layer = materialize(sample, weights="parameters", allow_unchecked_operators=True)
     with paddle.no_grad():
         outputs = list(leaves(layer(**make_inputs(sample, weights="parameters"))))
     assert outputs

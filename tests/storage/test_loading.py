@@ -528,7 +528,7 @@ def test_a_filter_fetches_only_the_row_groups_that_it_needs(hub: Hub, tmp_path: 
     assert counts["nlp"] < 0.15 * total
     found, counts = served(None, columns=["num_ops"])
     assert len(found) == 1200
-    assert sum(counts.values()) < 0.1 * total
+    assert sum(counts.values()) < 0.12 * total  # mostly the ends of the files
     found, counts = served(None)
     assert sum(counts.values()) > 0.9 * total
 

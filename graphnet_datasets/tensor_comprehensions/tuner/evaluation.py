@@ -223,6 +223,7 @@ class Evaluator:
 
 
 def stored(tensor: Tensor, array: Any) -> Any:
+    """Return an array as a tensor's elements are stored: bfloat16 as the upper bits of float32."""
     array = np.asarray(array)
     if tensor.dtype.name == "bfloat16" and array.dtype == np.float32:
         return (array.view(np.uint32) >> 16).astype(np.uint16)
