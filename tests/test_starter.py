@@ -126,6 +126,12 @@ def test_small_graphs_run_with_finite_outputs(name: str) -> None:
         assert torch.isfinite(output).all()
 
 
+def test_all_files_of_a_config_have_the_same_columns() -> None:
+    for folder in sorted({path.parent for path in EMBEDDED.glob("*/*.parquet")}):
+        columns = {tuple(pq.read_schema(path).names) for path in folder.glob("*.parquet")}
+        assert len(columns) == 1, folder.name
+
+
 def test_the_card_counts_the_graphs_that_are_loaded() -> None:
     card = (EMBEDDED / "README.md").read_text()
     for config in CONFIGS:
