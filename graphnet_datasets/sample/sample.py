@@ -85,7 +85,7 @@ class Input:
     statistics: Statistics | None = None
     data: bytes | None = dataclasses.field(default=None, repr=False)
     calibrated: Statistics | None = None
-    signal: Signal = ""
+    signal: Signal = dataclasses.field(default="", repr=False)
 
     @property
     def origin(self) -> Origin:

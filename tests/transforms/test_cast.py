@@ -16,6 +16,7 @@ from graphnet_datasets.errors import SampleError, TransformError
 from graphnet_datasets.sample import Input, Op, Statistics, Value
 from graphnet_datasets.sample.arguments import Named, Ref
 from graphnet_datasets.transforms import autocast, cast
+from tests.embedded import samples
 from tests.transforms.test_cut import small_graphs
 
 X = Input("input", Value("float32", (4, 6)))
@@ -188,9 +189,9 @@ def test_embedded_graphs_run_in_other_formats(dtype: str) -> None:
 
 @pytest.mark.paddle
 def test_a_graph_of_paddle_in_double_precision() -> None:
-    sample = next(each for each in small_graphs("paddle", 20) if each.input_bytes < 2e7)
+    (sample,) = samples(("paddle/resnet18-64",)).values()
     result = cast(sample, "float64")
-    floats = [each.value.dtype for each in result.inputs if "float" in str(each.value.dtype)]
+    floats = [value.value.dtype for value in result.inputs if "float" in str(value.value.dtype)]
     assert set(floats) == {"float64"}
     materialize(result)(*make_inputs(result).values())
 

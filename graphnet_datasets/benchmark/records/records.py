@@ -51,6 +51,8 @@ def sample_digest(sample: Sample) -> str:
         sample.constraints,
     )  # fmt: skip
     digest.update(repr(fields).encode(errors="surrogatepass"))
+    if any(value.signal for value in sample.inputs):
+        digest.update(repr([value.signal for value in sample.inputs]).encode())
     for value in sample.inputs:
         digest.update(b"-" if value.data is None else hashlib.blake2b(value.data).digest())
     return digest.hexdigest()
