@@ -307,7 +307,7 @@ def _columns(options: argparse.Namespace) -> int:
     from graphnet_datasets.schema.tables import SUBGRAPHS, TRUNCATED
 
     from .placing import captured, known_groups, place, standing, write_again, write_placed
-    from .resplitting import resplit
+    from .resplitting import drop_workloads, resplit
     from .subgraphs import drop_parts, stale_parents
 
     entries = {entry.name: entry for name in CATALOGS for entry in read_catalog(BUILDER / name)}
@@ -326,6 +326,7 @@ def _columns(options: argparse.Namespace) -> int:
     if options.regroup:
         resplit(options.out)
     drop_parts(options.out, stale_parents(options.out))
+    drop_workloads(options.out)
     write_card(options.out)
     groups = {group for _, group in placed.rows}
     print(f"{len(placed.rows)} graphs of {len(groups)} groups in {options.out}")

@@ -21,10 +21,11 @@ from graphnet_datasets.errors import MaterializeError, SampleError
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.schema.tables import PROBLEMS, SUBGRAPHS
 from graphnet_datasets.storage.shards import write_shards
-from graphnet_datasets.storage.table import read_table, write_arrow
+from graphnet_datasets.storage.table import read_table, to_arrow, write_arrow
 from graphnet_datasets.transforms.subgraphs import Subgraphs
 
 from .placing import read_columns, stored_groups, tables_of, with_column
+from .problems import MIN_WORKLOADS
 from .subgraphs import NAMES
 
 pc: Any = pyarrow.compute
@@ -123,6 +124,40 @@ def _resplit_problems(folder: Path, splits: Mapping[str, Collection[str]]) -> No
             for workloads in table["workloads"].to_pylist()
         ]
         write_arrow([with_column(table, "parent_splits", splits_of_problems)], path, PROBLEMS)
+
+
+def drop_workloads(dataset: Path) -> None:
+    """Remove workloads whose part the dataset no longer has, and problems with too few others."""
+    parts = {
+        (name, part["id"], part["subgraph_hash"])
+        for name in NAMES
+        for path in (dataset / name).glob("*.parquet")
+        for part in read_table(path, columns=["id", "subgraph_hash"]).to_pylist()
+    }
+    for path in sorted((dataset / PROBLEMS.name).glob("*.parquet")):
+        problems = read_table(path).to_pylist()
+        rows = [_with_parts(problem, parts) for problem in problems]
+        if rows != problems:
+            kept = [row for row in rows if row["num_workloads"] >= MIN_WORKLOADS]
+            write_arrow([to_arrow(kept, PROBLEMS)], path, PROBLEMS)
+
+
+def _with_parts(problem: Mapping[str, Any], parts: Collection[tuple[str, ...]]) -> dict[str, Any]:
+    """Return a problem with the workloads whose parts exist; counts are of these workloads."""
+    workloads = [
+        workload
+        for workload in problem["workloads"]
+        if (workload["config"], workload["part_id"], workload["subgraph_hash"]) in parts
+    ]
+    if len(workloads) == len(problem["workloads"]):
+        return dict(problem)
+    return {
+        **problem,
+        "workloads": workloads,
+        "num_workloads": len(workloads),
+        "num_occurrences": sum(workload["num_occurrences"] for workload in workloads),
+        "num_parents": len({name for workload in workloads for name in workload["parents"]}),
+    }
 
 
 def _parts_in(folder: Path, parents: pa.Array) -> pa.Table:

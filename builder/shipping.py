@@ -16,7 +16,7 @@ from .full import Graph, read_log, write_full
 from .keeping import kept_columns
 from .libraries import LIBRARIES
 from .placing import PIECE, Pending, standing
-from .resplitting import resplit
+from .resplitting import drop_workloads, resplit
 from .starter import CATALOGS, write_card
 from .subgraphs import drop_parts, stale_parents
 
@@ -54,6 +54,7 @@ def ship(
     if is_regrouped:
         resplit(out)
     drop_parts(out, stale_parents(out))
+    drop_workloads(out)
     write_card(out)
     size = sum(path.stat().st_size for path in out.rglob("*.parquet"))
     if size > MAX_BYTES:
