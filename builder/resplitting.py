@@ -138,8 +138,8 @@ def drop_workloads(dataset: Path) -> None:
         problems = read_table(path).to_pylist()
         rows = [_with_parts(problem, parts) for problem in problems]
         if rows != problems:
-            kept = [row for row in rows if row["num_workloads"] >= MIN_WORKLOADS]
-            write_arrow([to_arrow(kept, PROBLEMS)], path, PROBLEMS)
+            rows = [row for row in rows if row["num_workloads"] >= MIN_WORKLOADS]
+            write_arrow([to_arrow(rows, PROBLEMS)], path, PROBLEMS)
 
 
 def _with_parts(problem: Mapping[str, Any], parts: Collection[tuple[str, ...]]) -> dict[str, Any]:
