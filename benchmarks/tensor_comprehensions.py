@@ -156,7 +156,7 @@ def measure_gpu(kernel: paper.PaperKernel, arguments: argparse.Namespace) -> dic
     tensors = [torch.from_numpy(array).cuda() for array in inputs_of(kernel)]
     if arguments.dtype:
         kind = getattr(torch, arguments.dtype)
-        tensors = [each.to(kind) if each.is_floating_point() else each for each in tensors]
+        tensors = [tensor.to(kind) if tensor.is_floating_point() else tensor for tensor in tensors]
     triton = Options().with_triton()
     options = {"triton": triton, "triton_tf32": triton.with_triton(input_precision="tf32")}
     if arguments.dtype:
@@ -168,9 +168,10 @@ def measure_gpu(kernel: paper.PaperKernel, arguments: argparse.Namespace) -> dic
         config = TunerConfig(generations=1000, budget_s=arguments.gpu_tune)
         options["triton_tuned"] = definition.autotune(name, *tensors, config=config)
         line["tuned_options"] = options["triton_tuned"].to_dict()["triton"]
-    is_large = sum(each.nbytes for each in tensors) > LARGE_BYTES
+    is_large = sum(tensor.nbytes for tensor in tensors) > LARGE_BYTES
     wide = [
-        each.double() if each.is_floating_point() and not is_large else each for each in tensors
+        tensor.double() if tensor.is_floating_point() and not is_large else tensor
+        for tensor in tensors
     ]
     wanted = [result.cpu() for result in eager(*wide)]
     del wide
@@ -181,13 +182,15 @@ def measure_gpu(kernel: paper.PaperKernel, arguments: argparse.Namespace) -> dic
         torch.cuda.synchronize()
         line[f"{arm}_first_result_s"] = round(time.perf_counter() - start, 3)
         results = results if isinstance(results, tuple) else (results,)
-        line[f"{arm}_error"] = error_of([each.double().cpu().numpy() for each in results], wanted)
+        line[f"{arm}_error"] = error_of(
+            [result.double().cpu().numpy() for result in results], wanted
+        )
         arms[arm] = functools.partial(definition, name, *tensors, options=chosen)
     times = event_times(arms)
     with tf32_allowed():
         times["eager_tf32"] = event_times({"eager": arms["eager"]})["eager"]
-    medians = {arm: statistics.median(each) for arm, each in times.items()}
-    line["median_ms"] = {arm: round(each, 5) for arm, each in medians.items()}
+    medians = {arm: statistics.median(samples) for arm, samples in times.items()}
+    line["median_ms"] = {arm: round(median, 5) for arm, median in medians.items()}
     ratios = {f"{arm}_vs_eager": medians["eager"] / medians[arm] for arm in options}
     print(json.dumps(line | {arm: round(ratio, 3) for arm, ratio in ratios.items()}), flush=True)
     return ratios

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import CalibrationError, MaterializeError, raises_only
-from ..inputs.sensitivity import SignalFigures
+from ..inputs.sensitivity import SignalFigures, measure_by
+from ..inputs.signal_calibration import calibrate_by
 from ..sample import Sample
 from ..schema import sample_from_row
 from .contract import module, offers
@@ -199,14 +200,14 @@ def calibrate(
     ('calibrated', 'calibrated', True)
     """
     sample = _as_sample(sample, "calibrate")
-    return module(sample.framework, "calibration").calibrate(
+    with module(sample.framework, "calibration").starting(
         sample,
-        memory_limit_bytes=memory_limit_bytes,
-        allow_unchecked_operators=allow_unchecked_operators,
-        trust_remote_code=trust_remote_code,
         device=device,
-        on_end=on_end,
-    )
+        memory_limit_bytes=memory_limit_bytes,
+        trust_remote_code=trust_remote_code,
+        allow_unchecked_operators=allow_unchecked_operators,
+    ) as start:
+        return calibrate_by(sample, start, on_end)
 
 
 @raises_only(CalibrationError)
@@ -235,13 +236,14 @@ def measure_signal(
     SignalFigures(input_sensitivity=0.0, attention_entropy=None, outcome='insensitive outputs')
     """
     sample = _as_sample(sample, "measure_signal")
-    return module(sample.framework, "calibration").measure_signal(
+    with module(sample.framework, "calibration").starting(
         sample,
-        memory_limit_bytes=memory_limit_bytes,
-        allow_unchecked_operators=allow_unchecked_operators,
-        trust_remote_code=trust_remote_code,
         device=device,
-    )
+        memory_limit_bytes=memory_limit_bytes,
+        trust_remote_code=trust_remote_code,
+        allow_unchecked_operators=allow_unchecked_operators,
+    ) as start:
+        return measure_by(sample, start)
 
 
 def _as_sample(sample: Any, function: str) -> Sample:

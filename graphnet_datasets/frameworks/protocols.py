@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy.typing as npt
 
 from ..inputs import Mode
+from ..inputs.calibration import Backend
 from ..inputs.rules import InputRules
-from ..inputs.sensitivity import SignalFigures
 from ..isolation import Reporter
 from ..sample import Constraint, CustomOperator, Op, Provenance, Sample, Symbol
 from ..sample.symbols import Dim
@@ -409,9 +409,9 @@ class Costs(Protocol):
 
 
 class Calibration(Protocol):
-    """`calibrate`: statistics with which the outputs neither vanish nor overflow."""
+    """`starting`: runs of a graph for calibration, one operator at a time."""
 
-    def calibrate(
+    def starting(
         self,
         sample: Sample,
         *,
@@ -419,30 +419,16 @@ class Calibration(Protocol):
         memory_limit_bytes: int | None = None,
         trust_remote_code: bool = False,
         allow_unchecked_operators: bool = False,
-        on_end: Callable[[list[tuple[int, int]]], None] | None = None,
-    ) -> Sample:
-        """Return the sample with calibrated statistics.
+    ) -> AbstractContextManager[Callable[[Sample, int], Backend]]:
+        """Return a context with a function that starts a run.
 
-        `on_end` receives the numbers of NaN and infinite elements of each output.
-
-        Raises:
-            CalibrationError: an operator fails.
-        """
-        ...
-
-    def measure_signal(
-        self,
-        sample: Sample,
-        *,
-        device: str = "cpu",
-        memory_limit_bytes: int | None = None,
-        trust_remote_code: bool = False,
-        allow_unchecked_operators: bool = False,
-    ) -> SignalFigures:
-        """Return the sensitivity of the outputs to the data and the entropy of attention.
+        The function takes the sample, possibly with other statistics, and the seed of its inputs.
+        The options are those of `materialize`.
 
         Raises:
-            CalibrationError: an operator fails.
+            CalibrationError: an operator fails, or the device cannot be used.
+            UnknownOperatorError, UntrustedCodeError, MemoryLimitError, MaterializeError: as
+                `materialize`.
         """
         ...
 

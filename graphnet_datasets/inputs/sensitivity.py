@@ -114,6 +114,7 @@ def measure_by(sample: Sample, start: Callable[[Sample, int], Backend]) -> Signa
     `start` creates a backend with the inputs of a sample drawn from a seed. Random operators draw
     the same numbers in both runs.
     """
+    attentions = find_attention(sample)
     entropies: list[float] = []
     outputs = []
     for seed in _MEASURED_SEEDS:
@@ -121,8 +122,10 @@ def measure_by(sample: Sample, start: Callable[[Sample, int], Backend]) -> Signa
         draw_data(sample, backend, seed)
         for position, dying in enumerate(sample.dying_values):
             backend.run(position)
-            if seed == _MEASURED_SEEDS[0] and position in find_attention(sample):
-                entropies += entropy_of(sample, position, backend)
+            if seed == _MEASURED_SEEDS[0] and position in attentions:
+                scores = scores_of(attentions[position], backend.array)
+                entropy = None if scores is None else relative_entropy(scores)
+                entropies += [] if entropy is None else [entropy]
             for value in dying:
                 backend.free(value)
         outputs.append(output_arrays(sample, backend))
@@ -134,13 +137,6 @@ def draw_data(sample: Sample, backend: Backend, seed: int) -> None:
     for index, sample_input in enumerate(sample.inputs):
         if sample_input.role == "input":
             backend.make_input(sample, index, seed, "fresh")
-
-
-def entropy_of(sample: Sample, position: int, backend: Backend) -> list[float]:
-    """Return the relative entropy of the attention at a position, or nothing if it is unknown."""
-    scores = scores_of(find_attention(sample)[position], backend.array)
-    entropy = None if scores is None else relative_entropy(scores)
-    return [] if entropy is None else [entropy]
 
 
 def output_arrays(sample: Sample, backend: Backend) -> list[Array | None]:

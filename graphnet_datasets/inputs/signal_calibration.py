@@ -1,7 +1,7 @@
 """Calibration for signal: outputs that depend on the data, and attention that selects.
 
-With initialised weights, attention is often uniform, and the outputs are often held up by biases,
-shifts of normalizations and learned positions, whatever the data are. Each run here executes the
+With initialised weights, attention is often uniform, and biases, shifts of normalizations and
+learned positions often determine the outputs, whatever the data are. Each run here executes the
 graph on two draws of the data. It scales query and key projections so that the entropy of their
 attention reaches the middle of its interval, reduces shifts that outweigh the part of a value that
 depends on the data, and scales the operands of saturated or flat activations. Scaled weights take

@@ -58,8 +58,8 @@ def test_check_points_at_the_first_error(tmp_path: Path) -> None:
 def test_package_writes_kernels_that_load(file: str, tmp_path: Path) -> None:
     pytest.importorskip("islpy", reason="needs islpy (extra tc)")
     out = tmp_path / "kernels"
-    found = invoke("package", file, "--out", str(out), "--shape", "A=4,5", "--shape", "B=5,6")
-    assert found == f"Wrote the kernels of mm for native to {out}.\n"
+    output = invoke("package", file, "--out", str(out), "--shape", "A=4,5", "--shape", "B=5,6")
+    assert output == f"Wrote the kernels of mm for native to {out}.\n"
     a, b = np.ones((4, 5), "float32"), np.ones((5, 6), "float32")
     np.testing.assert_array_equal(load_package(out).mm(a, b), a @ b)
 

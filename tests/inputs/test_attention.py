@@ -107,6 +107,6 @@ def test_scores_of_the_fused_operator_are_those_of_its_definition(is_causal: boo
 def test_numbers_far_below_zero_are_masked() -> None:
     scores = np.array([[1.0, 2.0, -1e4, -3e38]], np.float32)
     (attention,) = find_attention(by_hand()).values()
-    found = scores_of(attention, lambda _: scores)
-    assert found is not None
-    assert np.isfinite(found).tolist() == [[True, True, False, False]]
+    unmasked = scores_of(attention, lambda _: scores)
+    assert unmasked is not None
+    assert np.isfinite(unmasked).tolist() == [[True, True, False, False]]

@@ -242,7 +242,7 @@ def _scan(
     index, sign = draw(st.sampled_from(outer)), draw(st.sampled_from("-+"))
     reads = []
     for lag in draw(st.sampled_from(((1,), (2,), (1, 3)))):
-        places = [f"{each} {sign} {lag}" if each == index else each for each in outer]
+        places = [f"{place} {sign} {lag}" if place == index else place for place in outer]
         reads.append(f"{name}({', '.join(places)})")
     if draw(st.booleans()):
         edge = f"{index} {'>' if sign == '-' else '<'} {draw(st.integers(0, 2))}"

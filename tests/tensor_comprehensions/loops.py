@@ -100,8 +100,8 @@ def run(instance: Instance, statement: Any, arrays: dict[str, np.ndarray]) -> No
 
 def scatter(instance: Instance, statement: Any, arrays: dict[str, np.ndarray]) -> None:
     target, tensor = arrays[statement.output], instance.tensor(statement.output)
-    names = [each.name for each in statement.indices]
-    ranges = [range(each.begin, each.end) for each in statement.indices]
+    names = [index.name for index in statement.indices]
+    ranges = [range(index.begin, index.end) for index in statement.indices]
     for point in itertools.product(*ranges):
         at = dict(zip(names, point, strict=True))
         place = []

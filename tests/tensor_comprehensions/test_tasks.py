@@ -271,5 +271,5 @@ def test_the_command_writes_a_task_for_each_repeated_input(tmp_path: Path) -> No
         app, ["tc", "tasks", str(tmp_path / "mv.tc"), *arguments, "--out", out]
     )
     assert "mv (8, 16), (16,), (8,): matmul, 256 flops" in done.output, done.output
-    found = read_tasks(out).tasks.values()
-    assert sorted(task.arg_shapes[0] for task in found) == [(4, 16), (8, 16)]
+    tasks = read_tasks(out).tasks.values()
+    assert sorted(task.arg_shapes[0] for task in tasks) == [(4, 16), (8, 16)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import contextlib
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -11,71 +11,38 @@ import paddle
 
 from ...errors import CalibrationError
 from ...inputs.calibration import Moments
-from ...inputs.sensitivity import SignalFigures, measure_by
-from ...inputs.signal_calibration import calibrate_by
 from ...sample import Sample
 from .materialize import materialize
 from .stepping import Stepper
 
 
-def calibrate(
+@contextlib.contextmanager
+def starting(
     sample: Sample,
     *,
     device: str = "cpu",
     memory_limit_bytes: int | None = None,
     allow_unchecked_operators: bool = False,
     trust_remote_code: bool = False,  # noqa: ARG001 - custom operators are rejected
-    on_end: Callable[[list[tuple[int, int]]], None] | None = None,
-) -> Sample:
-    """Return the sample with calibrated statistics; see `graphnet_datasets.calibrate`.
+) -> Iterator[Callable[[Sample, int], _Backend]]:
+    """Yield a function that starts a run of a sample with the inputs of a seed.
 
     Raises:
         CalibrationError: an operator of the graph fails, or the device is not the CPU.
         UnknownOperatorError, MemoryLimitError, MaterializeError: as `materialize`.
     """
-    start = _starter(
-        sample,
-        device,
-        memory_limit_bytes=memory_limit_bytes,
-        allow_unchecked_operators=allow_unchecked_operators,
-    )
-    with paddle.no_grad():
-        return calibrate_by(sample, start, on_end)
-
-
-def measure_signal(
-    sample: Sample,
-    *,
-    device: str = "cpu",
-    memory_limit_bytes: int | None = None,
-    allow_unchecked_operators: bool = False,
-    trust_remote_code: bool = False,  # noqa: ARG001 - custom operators are rejected
-) -> SignalFigures:
-    """Return the figures of the inputs; see `graphnet_datasets.frameworks.measure_signal`.
-
-    Raises:
-        CalibrationError and others: as `calibrate`.
-    """
-    start = _starter(
-        sample,
-        device,
-        memory_limit_bytes=memory_limit_bytes,
-        allow_unchecked_operators=allow_unchecked_operators,
-    )
-    with paddle.no_grad():
-        return measure_by(sample, start)
-
-
-def _starter(sample: Sample, device: str, **options: Any) -> Callable[[Sample, int], _Backend]:
-    """Return a function that starts a run of a sample, possibly changed, with the inputs of a
-    seed."""
     if device != "cpu":
         raise CalibrationError(
             f"`{sample.id}` is a sample of paddle, which is calibrated on the CPU, not on "
             f"{device[:40]!r}. Leave `device` out."
         )
-    layer = materialize(sample, **options)
-    return lambda changed, seed: _Backend(layer.plan, changed, seed)
+    layer = materialize(
+        sample,
+        memory_limit_bytes=memory_limit_bytes,
+        allow_unchecked_operators=allow_unchecked_operators,
+    )
+    with paddle.no_grad():
+        yield lambda changed, seed: _Backend(layer.plan, changed, seed)
 
 
 class _Backend(Stepper):

@@ -13,8 +13,6 @@ import torch
 
 from ...errors import CalibrationError
 from ...inputs.calibration import Moments
-from ...inputs.sensitivity import SignalFigures, measure_by
-from ...inputs.signal_calibration import calibrate_by
 from ...operators import OperatorNames
 from ...sample import Op, Sample
 from ...sample.targets import base_name
@@ -29,66 +27,34 @@ _LARGEST_SHARE = 2**24
 """Moments of larger tensors are computed on this many leading elements."""
 
 
-def calibrate(
-    sample: Sample,
-    *,
-    device: str = "cpu",
-    memory_limit_bytes: int | None = None,
-    trust_remote_code: bool = False,
-    allow_unchecked_operators: bool = False,
-    on_end: Callable[[list[tuple[int, int]]], None] | None = None,
-) -> Sample:
-    """Return the sample with statistics that suit its graph; see `graphnet_datasets.calibrate`.
-
-    Raises:
-        CalibrationError: If an operator of the graph fails, or the device does not exist.
-        UnknownOperatorError, MemoryLimitError, MaterializeError: As in `materialize`.
-    """
-    with _starting(
-        sample,
-        device,
-        memory_limit_bytes,
-        trust_remote_code=trust_remote_code,
-        allow_unchecked_operators=allow_unchecked_operators,
-    ) as start:
-        return calibrate_by(sample, start, on_end)
-
-
-def measure_signal(
-    sample: Sample,
-    *,
-    device: str = "cpu",
-    memory_limit_bytes: int | None = None,
-    trust_remote_code: bool = False,
-    allow_unchecked_operators: bool = False,
-) -> SignalFigures:
-    """Return the figures of the inputs; see `graphnet_datasets.frameworks.measure_signal`.
-
-    Raises:
-        CalibrationError and others: As in `calibrate`.
-    """
-    with _starting(
-        sample,
-        device,
-        memory_limit_bytes,
-        trust_remote_code=trust_remote_code,
-        allow_unchecked_operators=allow_unchecked_operators,
-    ) as start:
-        return measure_by(sample, start)
-
-
 @contextlib.contextmanager
-def _starting(
-    sample: Sample, device: str, memory_limit_bytes: int | None, **options: bool
+def starting(
+    sample: Sample,
+    *,
+    device: str = "cpu",
+    memory_limit_bytes: int | None = None,
+    trust_remote_code: bool = False,
+    allow_unchecked_operators: bool = False,
 ) -> Iterator[Callable[[Sample, int], _Backend]]:
-    """Yield a function that starts a run of a sample, possibly changed, with the inputs of a
-    seed."""
+    """Yield a function that starts a run of a sample with the inputs of a seed.
+
+    Raises:
+        CalibrationError: an operator of the graph fails, or the device does not exist.
+        UnknownOperatorError, UntrustedCodeError, MemoryLimitError, MaterializeError: as
+            `materialize`.
+    """
     if problem := find_device_problem("torch", device):
         raise CalibrationError(
             f"`{sample.id}` cannot be calibrated on {device[:40]!r}: {problem}. Leave `device` out "
             "to run it on the CPU."
         )
-    prepared = prepare(sample, memory_limit_bytes, device, **options)
+    prepared = prepare(
+        sample,
+        memory_limit_bytes,
+        device,
+        trust_remote_code=trust_remote_code,
+        allow_unchecked_operators=allow_unchecked_operators,
+    )
     is_cuda = torch.device(device).type == "cuda"
     with (
         torch.random.fork_rng([device] if is_cuda else []),

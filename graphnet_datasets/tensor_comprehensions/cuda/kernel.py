@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +14,44 @@ from .nvrtc import compile_ptx
 from .program import write_cuda
 
 
-class GpuKernel:
-    """An instance compiled for a GPU.
+class DeviceKernel(abc.ABC):
+    """An instance compiled for a GPU, by NVRTC or Triton."""
+
+    threads = 1
+    """Number of CPU threads used by a call."""
+
+    instance: Instance
+
+    @abc.abstractmethod
+    def launch(self, addresses: Sequence[int]) -> None:
+        """Launch the kernel on raw memory addresses: the inputs, then the outputs, in order.
+
+        Nothing is checked, and the call returns before the device has finished.
+        """
+
+    @abc.abstractmethod
+    def synchronise(self) -> None:
+        """Wait until the device has finished."""
+
+    def times_ms(self, addresses: Sequence[int], num_runs: int, num_warm_up: int) -> list[float]:
+        """Time repeated launches, each until the device has finished."""
+        times = []
+        for run in range(num_warm_up + num_runs):
+            self.synchronise()
+            begin = time.perf_counter()
+            self.launch(addresses)
+            self.synchronise()
+            if run >= num_warm_up:
+                times.append((time.perf_counter() - begin) * 1e3)
+        return times
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{tensor.name}{list(tensor.shape)}" for tensor in self.instance.inputs)
+        return f"{type(self).__name__}({self.instance.name}: {shapes})"
+
+
+class GpuKernel(DeviceKernel):
+    """An instance compiled for a GPU by NVRTC.
 
     Attributes:
         instance: the computation and its sizes.
@@ -24,9 +61,6 @@ class GpuKernel:
         schedule: execution order, checked against the dependences.
         seconds: duration of each compilation step.
     """
-
-    threads = 1
-    """Number of CPU threads used by a call."""
 
     def __init__(
         self,
@@ -60,31 +94,16 @@ class GpuKernel:
         self._module = Module(self.ptx, device)
 
     def launch(self, addresses: Sequence[int]) -> None:
-        """Launch the kernel on raw memory addresses: the inputs, then the outputs, in order.
-
-        Nothing is checked, and the call returns before the device has finished.
-        """
+        """Launch the kernel; see `DeviceKernel.launch`."""
         allocations = [self._allocate(tensor) for tensor in self.instance.temporaries]
         all_addresses = [*addresses, *(address for _, address in allocations)]
         stream = self._stream()
         for kernel in self.kernels:
             self._module.launch(kernel.name, kernel.grid, kernel.block, all_addresses, stream)
 
-    def times_ms(self, addresses: Sequence[int], num_runs: int, num_warm_up: int) -> list[float]:
-        """Time repeated launches, each until the device has finished."""
-        times = []
-        for run in range(num_warm_up + num_runs):
-            self._module.synchronise()
-            begin = time.perf_counter()
-            self.launch(addresses)
-            self._module.synchronise()
-            if run >= num_warm_up:
-                times.append((time.perf_counter() - begin) * 1e3)
-        return times
-
-    def __repr__(self) -> str:
-        shapes = ", ".join(f"{tensor.name}{list(tensor.shape)}" for tensor in self.instance.inputs)
-        return f"GpuKernel({self.instance.name}: {shapes})"
+    def synchronise(self) -> None:
+        """Wait until the device has finished."""
+        self._module.synchronise()
 
 
 def torch_kernel(instance: Instance, options: Options | None, device: Any) -> GpuKernel:

@@ -402,18 +402,18 @@ class _Checker:
         Args:
             subscripts: the left side, or None if the statement may not read its output.
         """
-        scans: set[Scan | None] = set()
-        for node in reads:
+        order: Scan | None = None
+        for place, node in enumerate(reads):
             scan = _scan_of(node, subscripts) if subscripts is not None else "unordered"
-            scans.add(scan)  # type: ignore[arg-type]
-            if scan == "unordered" or len(scans) > 1:
+            if scan == "unordered" or (place and scan != order):
                 raise failure(
                     f"A statement may read its own output `{node.tensor}` only with `=`, and "
                     "either at the element that it writes or at a constant distance before it "
                     f"along one index, as in `{node.tensor}(i-1)`. Write into another tensor.",
                     node.span,
                 )
-        return scans.pop()
+            order = scan
+        return order
 
 
 def _scan_of(node: Access, subscripts: tuple[str, ...]) -> Scan | Literal["unordered"] | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...decoding import load_json
 from ...errors import GraphNetError, TuningError
+from ...tuning.roles import Role
 from ...tuning.target import target_of
 from ...tuning.task import Task, TaskSource, task_key
 from ..cache import GENERATOR_VERSION
@@ -29,12 +30,6 @@ from ..language.expressions import Binary, Call, Load, walk
 from ..language.instance import Instance, Tensor
 from ..options import Options
 from . import KIND
-
-_LEAST_INPUT, _GREATEST_INPUT = 0.1, 1.0
-"""Inputs are positive, so that roots and logarithms are defined and sums do not cancel."""
-
-_INTEGERS = 100
-"""Integers that are not subscripts are below this number."""
 
 
 def make_task(
@@ -156,8 +151,8 @@ def options_of(task: Task, trace_json: str) -> Options:
 def draw_inputs(instance: Instance, seed: int) -> tuple[list[Any], dict[str, Any]]:
     """Return reproducible inputs, and initial contents of accumulated outputs by name.
 
-    A subscript is below the size of the dimensions that it indexes, a bool is true in half of the
-    elements, and floats are between 0.1 and 1. bfloat16 is returned as float32.
+    A subscript is below the size of the dimensions that it indexes; other elements are those of a
+    `tuning.roles.Role`. bfloat16 is returned as float32.
     """
     bounds = _subscript_bounds(instance)
     random = np.random.default_rng(seed)
@@ -171,12 +166,9 @@ def draw_inputs(instance: Instance, seed: int) -> tuple[list[Any], dict[str, Any
 
 
 def _drawn(tensor: Tensor, bound: int | None, random: np.random.Generator) -> Any:
-    if tensor.dtype.is_float:
-        array = random.uniform(_LEAST_INPUT, _GREATEST_INPUT, tensor.shape)
-        name = "float32" if tensor.dtype.name == "bfloat16" else tensor.dtype.name
-        return np.asarray(array).astype(name)
-    bound = bound or (2 if tensor.dtype.is_bool else _INTEGERS)
-    return np.asarray(random.integers(0, bound, tensor.shape)).astype(tensor.dtype.name)
+    name = "float32" if tensor.dtype.name == "bfloat16" else tensor.dtype.name
+    role = Role() if bound is None else Role(bound)
+    return role.draw(tensor.shape, np.dtype(name), random)
 
 
 def _subscript_bounds(instance: Instance) -> dict[str, int]:

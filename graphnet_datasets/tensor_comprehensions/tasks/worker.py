@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import json
 import math
-import subprocess
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from ...tuning.measurement import MAX_TIMING_S, TrialStatus
 from ...tuning.references import reference_problem
 from ...tuning.space_worker import serve_space
 from ...tuning.task import Task
+from ..codegen.compile_worker import compile_source
 from ..codegen.machine import this_machine
 from ..codegen.toolchain import command
 from ..compiling import Compiled, generate
@@ -191,20 +191,13 @@ def _arrays(instance: Instance, seed: int) -> dict[str, Any]:
 def _compiled(generated: Compiled, options: Options, directory: Path) -> Path:
     """Return the path of the shared object, compiled in the job's directory."""
     program = generated.program
-    source, kernel = directory / "kernel.c", directory / "kernel.so"
+    source = directory / "kernel.c"
     source.write_text(program.source)
-    libraries = [f"-l{library}" for library in program.libraries]
     compiler = command(program, options.compiler, options.extra_flags)
-    done = subprocess.run(  # noqa: S603 (our own command line, no shell)
-        [*compiler, "-o", str(kernel), str(source), *libraries],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise TuningError(f"The compiler failed: {done.stderr[-400:].strip()}")
-    return kernel
+    try:
+        return compile_source(compiler, source, program.libraries, directory)
+    except RuntimeError as error:
+        raise TuningError(f"The compiler failed: {str(error)[-400:].strip()}") from error
 
 
 def _product_ms(matrix: Any) -> float:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import KernelCompileError
+from ..cuda.kernel import DeviceKernel
 from ..language.instance import Instance
 from ..options import Options
 from .loading import ALIGNMENT, check_installed, compile_triton
 from .program import write_triton
 
 
-class TritonKernel:
+class TritonKernel(DeviceKernel):
     """An instance compiled by Triton for a GPU, on torch's current stream and memory.
 
     Attributes:
@@ -25,9 +26,6 @@ class TritonKernel:
         schedule: execution order, checked against the dependences.
         seconds: duration of each compilation step.
     """
-
-    threads = 1
-    """Number of CPU threads used by a call."""
 
     def __init__(self, instance: Instance, options: Options | None, device: Any) -> None:
         """Compile the kernel.
@@ -61,10 +59,7 @@ class TritonKernel:
         self.seconds = {"write": written - begin, "compile": time.perf_counter() - written}
 
     def launch(self, addresses: Sequence[int]) -> None:
-        """Launch the kernel on raw memory addresses: the inputs, then the outputs, in order.
-
-        Nothing is checked, and the call returns before the device has finished.
-        """
+        """Launch the kernel; see `DeviceKernel.launch`."""
         import torch
 
         with torch.cuda.device(self._number):
@@ -80,19 +75,11 @@ class TritonKernel:
             for run, names in self._launches(is_aligned):
                 run(*[places[name] for name in names], stream=stream)
 
-    def times_ms(self, addresses: Sequence[int], num_runs: int, num_warm_up: int) -> list[float]:
-        """Time repeated launches, each until the device has finished."""
+    def synchronise(self) -> None:
+        """Wait until the device has finished."""
         import torch
 
-        times = []
-        for run in range(num_warm_up + num_runs):
-            torch.cuda.synchronize(self._number)
-            begin = time.perf_counter()
-            self.launch(addresses)
-            torch.cuda.synchronize(self._number)
-            if run >= num_warm_up:
-                times.append((time.perf_counter() - begin) * 1e3)
-        return times
+        torch.cuda.synchronize(self._number)
 
     def _launches(self, is_aligned: bool) -> list[_Launch]:
         """Return the functions to call and their arguments; compile them on first use."""
@@ -107,10 +94,6 @@ class TritonKernel:
             ]
         return self._variants[is_aligned]
 
-    def __repr__(self) -> str:
-        shapes = ", ".join(f"{tensor.name}{list(tensor.shape)}" for tensor in self.instance.inputs)
-        return f"TritonKernel({self.instance.name}: {shapes})"
-
 
 _Launch = tuple[Callable[..., Any], tuple[str, ...]]
 
@@ -120,11 +103,11 @@ def _target(device: int) -> Any:
     """Return Triton's target of a device."""
     check_installed()
     import torch
-    import triton
+    from triton.runtime import driver  # pyright: ignore[reportMissingImports]
 
     try:
         with torch.cuda.device(device):
-            return triton.runtime.driver.active.get_current_target()
+            return driver.active.get_current_target()
     except (RuntimeError, AssertionError) as error:
         raise KernelCompileError(
             f"Triton found no GPU: {error}. Pass tensors on a GPU with a working driver, or CPU "

@@ -20,7 +20,7 @@ from .measure_worker import measure
 def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
     """Compile a candidate, compare its outputs with the expected outputs, and time it."""
     os.environ["TRITON_CACHE_DIR"] = str(directory / "triton")
-    import triton
+    from triton.runtime import driver  # pyright: ignore[reportMissingImports]
 
     device = torch.device(payload["device"])
     torch.cuda.set_device(device)
@@ -29,7 +29,7 @@ def work(payload: dict[str, Any], reporter: Reporter, directory: Path) -> None:
         for launch in payload["launches"]
     ]
     types = {name: SCALAR_TYPES[kind] for name, kind in payload["types"].items()}
-    target = triton.runtime.driver.active.get_current_target()
+    target = driver.active.get_current_target()
     kernels = compile_triton(payload["source"], launches, types, target)
     tensors: dict[str, torch.Tensor] = {}
     outputs = []

@@ -131,8 +131,8 @@ def test_a_network_that_shifts_hold_up_becomes_sensitive(bias: float, norm_shift
     assert fitted.inputs[0].signal == "image"
     after = measure_signal(fitted)
     assert after.outcome == "reached"
-    assert [each.statistics for each in fitted.inputs] == [
-        each.statistics for each in sample.inputs
+    assert [value.statistics for value in fitted.inputs] == [
+        value.statistics for value in sample.inputs
     ], "recorded statistics stay"
 
 

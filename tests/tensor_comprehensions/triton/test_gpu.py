@@ -56,7 +56,9 @@ def test_kernels_of_the_paper_agree_with_eager(
     results = definition(definition.names[0], *tensors, options=TRITON)
     results = results if isinstance(results, tuple) else (results,)
     eager = EAGER[kernel.name]
-    wanted = eager(*(each.float() if each.is_floating_point() else each for each in tensors))
+    wanted = eager(
+        *(tensor.float() if tensor.is_floating_point() else tensor for tensor in tensors)
+    )
     tolerance = 1e-4 if dtype == torch.float32 else 3e-2
     for result, want in zip(results, wanted, strict=False):
         assert result.is_cuda

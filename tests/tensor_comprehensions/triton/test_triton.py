@@ -139,7 +139,7 @@ def test_few_tiles_share_their_terms_among_programs() -> None:
 
 
 def test_a_guarded_product_is_multiplied_where_its_guard_is_constant() -> None:
-    shapes = next(each.shapes for each in paper.kernels() if each.label == "WaveNet d32")
+    shapes = next(kernel.shapes for kernel in paper.kernels() if kernel.label == "WaveNet d32")
     source = write_triton(instance_of(paper.WAVENET, *shapes)).source
     # Filter and gate: one product before the first dilated term, two after it; then two more.
     assert source.count("tl.dot") == 8
