@@ -43,7 +43,7 @@ def write_general(instance: Instance, machine: Machine, threads: int = 2) -> Pro
     >>> definition, = check("def f(float(N) A) -> (B) { B(i) = 2 * A(i) }")
     >>> programs = [write_general(instantiate(definition, [(n,)]), this_machine()) for n in (5, 9)]
     >>> programs[0].source == programs[1].source, programs[1].parameters
-    (True, (9, 9))
+    (True, (9,))
     """
     functions = FunctionTable(machine)
     context = Context(machine, tensor_names(instance), functions)
