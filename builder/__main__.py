@@ -164,6 +164,7 @@ def _add_subgraphs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", type=Path, help="directory for the picture of coverage")
     parser.add_argument("--docs", type=Path, help="page with markers for the table of subgraphs")
     parser.add_argument("--jobs", type=int, default=default_jobs())
+    parser.add_argument("--max-ops", type=int, help="omit graphs with more operators")
 
 
 def _add_tuning(parser: argparse.ArgumentParser) -> None:
@@ -338,7 +339,7 @@ def _columns(options: argparse.Namespace) -> int:
 def _subgraphs(options: argparse.Namespace) -> int:
     from .subgraphs import NAMES, build, draw_coverage, write_coverage
 
-    build(options.out, options.build, options.names or list(NAMES), options.jobs)
+    build(options.out, options.build, options.names or list(NAMES), options.jobs, options.max_ops)
     if options.picture is not None:
         print(draw_coverage(options.out, options.picture))
     if options.docs is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import hashlib
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from graphnet_datasets.sample.vocabulary import TASKS
 from graphnet_datasets.schema import CONFIGS
 from graphnet_datasets.schema.tables import SUBGRAPHS, TRUNCATED
 from graphnet_datasets.storage.layout import write_readme
-from graphnet_datasets.storage.selection import select_rows
+from graphnet_datasets.storage.selection import Filters, select_rows
+from graphnet_datasets.storage.shards import write_shards
 from graphnet_datasets.storage.table import read_table, write_arrow
 from graphnet_datasets.storage.transforming import (
     TRANSFORM_LIMITS,
@@ -36,6 +36,7 @@ from graphnet_datasets.transforms.repeats import trace
 from graphnet_datasets.transforms.subgraphs import subgraph_hash
 from graphnet_datasets.version import __version__
 
+from .canonical import canonical_form
 from .pages import write_between, write_picture
 from .placing import stored_groups
 
@@ -48,13 +49,16 @@ NAMES = tuple(name for name, config in CONFIGS.items() if config.table is SUBGRA
 MAX_BYTES = 25 * 2**20
 """Size limit of all tables of subgraphs in the wheel."""
 
-MAX_INPUT_BYTES = 2**30
-"""Graphs with larger inputs are cut without a run, so that 4 GiB of free memory suffice."""
+MAX_INPUT_BYTES = 2**28
+"""Graphs with larger inputs are cut without a run, since drawing them takes many seconds."""
 
-MAX_FLOPS = 5e11
-"""Graphs with more operations, half a minute on one core, are cut without a run."""
+MAX_FLOPS = 2e10
+"""Graphs with more operations, a second on one core, are cut without a run."""
 
-INDUCTOR_MAX_OPS = 150
+MAX_SIZES = 8
+"""Number of parts of a split with the same canonical form, apart from sizes, that are kept."""
+
+INDUCTOR_MAX_OPS = 100
 """Graphs with more operators are not fused by TorchInductor, which takes 25 ms per operator.
 
 All other graphs that it compiles are fused."""
@@ -137,12 +141,19 @@ class Coverage:
         )
 
 
-def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> None:
+def build(
+    dataset: Path,
+    build_directory: Path,
+    names: list[str],
+    jobs: int,
+    max_ops: int | None = None,
+) -> None:
     """Write tables of subgraphs into a dataset directory, and print a summary.
 
-    Progress is stored below `build_directory`, in a directory for these graphs and this release,
-    from which an interrupted build continues. Equal graphs result in equal files. The README is
-    updated.
+    Graphs with more than `max_ops` operators are omitted. Of the parts of a split with the same
+    canonical form, the `MAX_SIZES` parts of the most families are kept. Progress is stored below
+    `build_directory`, in a directory for these graphs and this release, from which an interrupted
+    build continues. Equal graphs result in equal files. The README is updated.
 
     Raises:
         GraphNetError: there is no such table, a table is empty, or they are too large together.
@@ -154,9 +165,10 @@ def build(dataset: Path, build_directory: Path, names: list[str], jobs: int) -> 
     num_ops = sum(row["num_ops"] for row in select_rows("all", dataset=dataset))
     place = build_directory / "-".join(names)
     if not place.exists():
-        print(_transform(dataset, names, place, jobs).summary(), flush=True)
+        print(_transform(dataset, names, place, jobs, max_ops).summary(), flush=True)
     for name in names:
-        _put(place / name, dataset / name)
+        num_parts, num_kept = _put(place / name, dataset / name)
+        print(f"{name}: {num_kept} of {counted(num_parts, 'part')} are kept", flush=True)
         for method, coverage in measure_coverage(dataset / name, num_ops).items():
             print(f"{name}, by {method}: {coverage}", flush=True)
     write_readme(dataset)
@@ -283,7 +295,9 @@ def _digest(dataset: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _transform(dataset: Path, names: list[str], place: Path, jobs: int) -> TransformReport:
+def _transform(
+    dataset: Path, names: list[str], place: Path, jobs: int, max_ops: int | None
+) -> TransformReport:
     from rich.progress import Progress
 
     with Progress() as progress:
@@ -293,6 +307,7 @@ def _transform(dataset: Path, names: list[str], place: Path, jobs: int) -> Trans
             [Step("parts", options) for name in names for options in OPTIONS[name]],
             place,
             dataset=dataset,
+            filters=Filters(max_ops=max_ops),
             jobs=jobs,
             max_input_bytes=MAX_INPUT_BYTES,
             max_flops=MAX_FLOPS,
@@ -301,9 +316,33 @@ def _transform(dataset: Path, names: list[str], place: Path, jobs: int) -> Trans
         )
 
 
-def _put(source: Path, target: Path) -> None:
-    """Copy a folder of tables to its place, replacing an existing folder."""
+def _put(source: Path, target: Path) -> tuple[int, int]:
+    """Write the chosen parts of a folder to their place; return the numbers of parts and of these.
+
+    An existing folder is replaced.
+    """
     if not source.is_dir():
         raise GraphNetError(f"No part was found for `{target.name}`. Choose other options.")
+    num_parts = num_kept = 0
     with replaced_directory(target) as place:
-        shutil.copytree(source, place, dirs_exist_ok=True)
+        for split in SPLITS:
+            tables = [read_table(path) for path in sorted(source.glob(f"{split}-*.parquet"))]
+            if not tables:
+                continue
+            table = pa.concat_tables(tables)
+            chosen = table.filter(pc.field("subgraph_hash").isin(_most_frequent(table)))
+            num_parts, num_kept = num_parts + table.num_rows, num_kept + chosen.num_rows
+            write_shards([chosen], place, split, table=SUBGRAPHS)
+    return num_parts, num_kept
+
+
+def _most_frequent(table: pa.Table) -> pa.Array:
+    """Return the hashes of the `MAX_SIZES` parts of each canonical form in the most families."""
+    ranked: dict[str, list[tuple[int, int, str]]] = {}
+    for batch in table.to_batches(max_chunksize=1000):
+        for row in batch.to_pylist():
+            form = canonical_form(Sample.from_row(row)).digest
+            rank = (-row["num_families"], -row["num_occurrences"], row["subgraph_hash"])
+            ranked.setdefault(form, []).append(rank)
+    hashes = {rank[-1] for ranks in ranked.values() for rank in sorted(ranks)[:MAX_SIZES]}
+    return pa.array(sorted(hashes), pa.string())

@@ -21,6 +21,12 @@ SUBGRAPH_COLUMNS = (
     Column("num_families", pa.int64(), "number of families of graphs in which it occurs"),
     Column("splits", pa.list_(pa.string()), "splits of these families"),
     Column(
+        "tasks",
+        pa.list_(pa.string()),
+        "tasks of the graphs in which it occurs",
+        is_later=True,
+    ),
+    Column(
         "has_statistics",
         pa.bool_(),
         "whether statistics or elements of all its input tensors are known",

@@ -5,7 +5,7 @@ whatever its sizes, is stored in the first of train, validation and test: traini
 in test graphs, but no part of the test split occurs in training. Its `split` is that split, and
 its `splits` list those of the graphs with exactly this part. If several methods find the same part,
 each method gets a row with its own number of occurrences; these rows share the sample and the
-split, and their families and splits are those of all methods.
+split, and their families, tasks and splits are those of all methods.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...analysis.splits import SPLITS
+from ...sample.vocabulary import TASKS
 from ..mapping import Result
 
 
@@ -31,6 +32,7 @@ class _Row:
     count: int = 0
     families: set[str] = dataclasses.field(default_factory=set)
     splits: set[str] = dataclasses.field(default_factory=set)
+    tasks: set[str] = dataclasses.field(default_factory=set)
     is_merged: bool = False
     method: str | None = None
     structure: str = ""
@@ -45,6 +47,7 @@ class _Row:
             columns["num_occurrences"] = self.count
             columns["num_families"] = len(self.families)
             columns["splits"] = [split for split in SPLITS if split in self.splits]
+            columns["tasks"] = [task for task in TASKS if task in self.tasks]
             columns["method"] = self.method
         source = self.origin or self
         return source.part, source.position, columns
@@ -70,13 +73,18 @@ class Assembly:
             position = result.first_row + place
             row = _Row(sample_note["id"], sample_note["num_ops"], str(result.part), position)
             if "subgraph_hash" in sample_note:
-                self._merge(config, split, result.notes["family"], sample_note, row)
+                self._merge(config, split, result.notes, sample_note, row)
                 continue
             row.splits.add(split)
             self._rows.setdefault(config, []).append(row)
 
     def _merge(
-        self, config: str, split: str, family: str, sample_note: Mapping[str, Any], row: _Row
+        self,
+        config: str,
+        split: str,
+        graph_note: Mapping[str, Any],
+        sample_note: Mapping[str, Any],
+        row: _Row,
     ) -> None:
         row.rank = (SPLITS.index(split), not sample_note["has_statistics"])
         row.is_merged = True
@@ -87,13 +95,15 @@ class Assembly:
             merged = self._merged[key] = row
             same = self._same.setdefault(key[:2], [])
             same.append(row)
-            row.families, row.splits = same[0].families, same[0].splits
+            row.families, row.tasks = same[0].families, same[0].tasks
+            row.splits = same[0].splits
             self._rows.setdefault(config, []).append(row)
         elif row.rank < merged.rank:  # prefer the sample of the target split, with statistics
             for name in ("id", "part", "position", "rank"):
                 setattr(merged, name, getattr(row, name))
         merged.count += sample_note["count"]
-        merged.families.add(family)
+        merged.families.add(graph_note["family"])
+        merged.tasks.add(graph_note["task"])
         merged.splits.add(split)
 
     def plans(self, out: Path) -> list[dict[str, Any]]:

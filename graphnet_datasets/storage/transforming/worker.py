@@ -79,6 +79,7 @@ def transform_row(
         rows.append(columns)
     notes = {
         "family": row["family"],
+        "task": row["task"],
         "has_run": job["may_run"],
         "made": notes_of_samples,
         "refused": [
