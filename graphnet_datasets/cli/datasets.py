@@ -35,7 +35,9 @@ BY_IMPORTANCE = (
 NUMBERS = frozenset({"num_ops", "num_params", "flops", "num_occurrences", "num_families"})
 PART_FILTERS = ("method", "min_occurrences")
 """Filters by columns that only parts of graphs have."""
-PART_COLUMNS = ("parent_id", "parent_ops", "num_occurrences", "num_families", "splits", "method")
+PART_COLUMNS = (
+    *("parent_id", "parent_ops", "num_occurrences", "num_families", "tasks", "splits", "method"),
+)
 """Additional columns that `show` prints for graphs that were made from another graph."""
 FAMILY_LENGTH = 8
 """Printed characters of a family's hash; `--family` accepts a prefix of any length."""

@@ -10,6 +10,7 @@ import pytest
 from builder.subgraphs import (
     BEGIN,
     END,
+    MAX_SIZES,
     build,
     draw_coverage,
     drop_parts,
@@ -18,7 +19,8 @@ from builder.subgraphs import (
 )
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.errors import GraphNetError
-from graphnet_datasets.sample import Value
+from graphnet_datasets.sample import Input, Op, Value
+from graphnet_datasets.sample.arguments import Ref
 from graphnet_datasets.schema import sample_to_row
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import read_table, write_table
@@ -66,6 +68,40 @@ def test_tables_stand_beside_the_graphs_and_leave_them_alone(
         next(dataset.glob("typical/*.parquet"))
     ]
     assert read_table(next(dataset.glob("typical/*.parquet"))).num_rows == 0
+
+
+def test_the_most_frequent_sizes_of_a_computation_are_kept(tmp_path: Path) -> None:
+    graphs = [
+        sample_to_row(
+            Sample(
+                f"example/relu-{size}-{copy}",
+                "torch",
+                "cv" if copy == 0 else "nlp",
+                (Input("input", Value("float32", (size,))),),
+                (Op("torch.relu", (Ref(0),), results=(Value("float32", (size,)),)),),
+                Ref(1),
+            ),
+            {"family": f"relu-{copy}"},
+        )
+        for size in range(1, MAX_SIZES + 3)
+        for copy in range(2 if size > 2 else 1)  # the first two sizes are in one family
+    ]
+    for task in ("cv", "nlp"):
+        of_task = [row for row in graphs if row["task"] == task]
+        write_table(of_task, tmp_path / task / "train-0000.parquet")
+    build(tmp_path, tmp_path / "build", ["sole_op"], jobs=1)
+    parts = read_table(tmp_path / "sole_op" / "train-0000.parquet").to_pylist()
+    shapes = sorted(part["inputs"][0]["shape"] for part in parts)
+    assert shapes == [[size] for size in range(3, MAX_SIZES + 3)]
+    assert all(part["tasks"] == ["cv", "nlp"] for part in parts)
+    assert all((part["num_occurrences"], part["num_families"]) == (2, 2) for part in parts)
+
+
+def test_graphs_above_the_limit_are_not_cut(tmp_path: Path) -> None:
+    write_table(rows("cv", range(1, 6)), tmp_path / "cv" / "train-0000.parquet")
+    build(tmp_path, tmp_path / "build", ["sole_op"], jobs=1, max_ops=2)
+    (part,) = read_table(tmp_path / "sole_op" / "train-0000.parquet").to_pylist()
+    assert part["num_occurrences"] == 3
 
 
 @pytest.mark.parametrize("change", ["gone", "another split", "another operator", "another shape"])

@@ -98,6 +98,7 @@ def test_steps_follow_one_another_and_equal_parts_are_merged(tmp_path: Path) -> 
     assert only["id"] == "b/two/float16/ops_0", "it is cut out of a graph of its split"
     assert (only["num_occurrences"], only["num_families"]) == (9, 3)
     assert only["splits"] == ["train", "validation", "test"]
+    assert only["tasks"] == ["other"]
     assert (only["method"], only["has_statistics"], only["dtype"]) == ("sole_op", True, "float16")
     assert only["parent_id"] == "b/two/float16"
     assert Sample.from_row(only).num_ops == 1
