@@ -122,12 +122,19 @@ def find_problems(dataset: Path) -> list[Problem]:
 
 
 def build(
-    dataset: Path, build_directory: Path, jobs: int, min_workloads: int = MIN_WORKLOADS
+    dataset: Path,
+    build_directory: Path,
+    jobs: int,
+    min_workloads: int = MIN_WORKLOADS,
+    *,
+    measures_all: bool = False,
 ) -> list[dict[str, Any]]:
     """Write the table of problems into a dataset directory, and return its rows.
 
     Each workload is run once by eager and once in float64, in a confined process. Finished
     workloads are stored below `build_directory`, from which an interrupted build continues.
+    Workloads of the dataset's present table of problems keep their measurements if their part is
+    unchanged, unless `measures_all` is true.
 
     Raises:
         GraphNetError: no computation has enough workloads.
@@ -142,7 +149,10 @@ def build(
         if len(problem.workloads) >= min_workloads
     ]
     parts = [part for problem in chosen for part in problem.workloads]
-    measured = _measure(parts, build_directory, jobs)
+    measured = {} if measures_all else _earlier_notes(parts, dataset)
+    new = [part for part in parts if part.name not in measured]
+    print(f"{counted(len(new), 'workload')} to measure of {len(parts)}", flush=True)
+    measured |= _measure(new, build_directory, jobs)
     for part in parts:
         if reason := measured[part.name].get("reason"):
             print(f"omitted `{part.row['id']}`: {reason}", flush=True)
@@ -205,6 +215,11 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-workloads", type=int, default=MIN_WORKLOADS)
     parser.add_argument("--count", action="store_true", help="count the computations, and stop")
     parser.add_argument(
+        "--all",
+        action="store_true",
+        help="measure all workloads, also those of the present table of problems",
+    )
+    parser.add_argument(
         "--hidden",
         metavar="SEED",
         help="write the test problems at sizes that follow from this text into a new dataset --out",
@@ -235,7 +250,13 @@ def _problems(options: argparse.Namespace) -> int:
         )
         print(f"{counted(len(names), 'problem')} at hidden sizes in {options.out}")
         return 0
-    rows = build(options.out, options.build, options.jobs, options.min_workloads)
+    rows = build(
+        options.out,
+        options.build,
+        options.jobs,
+        options.min_workloads,
+        measures_all=options.all,
+    )
     categories = collections.Counter(row["category"] for row in rows)
     splits = collections.Counter(split_of(row["split_group"]) for row in rows)
     print(f"{counted(len(rows), 'problem')} in {options.out}")
@@ -270,6 +291,19 @@ def _rank(workload: Workload) -> tuple[int, str, str]:
     return -workload.num_occurrences, workload.config, workload.row["id"]
 
 
+def _earlier_notes(workloads: Sequence[Workload], dataset: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the notes of workloads in the dataset's table of problems by workload name."""
+    ids = {workload.name: workload.row["id"] for workload in workloads}
+    notes: dict[str, Mapping[str, Any]] = {}
+    for path in sorted((dataset / PROBLEMS.name).glob("*.parquet")):
+        for row in read_table(path, ["workloads"]).to_pylist():
+            for item in row["workloads"]:
+                name = f"{item['config']}:{item['subgraph_hash']}"
+                if ids.get(name) == item["part_id"]:
+                    notes[name] = {"bytes": item["bytes"], "eager_t": item["eager_t"]}
+    return notes
+
+
 def _measure(
     workloads: Sequence[Workload], build_directory: Path, jobs: int
 ) -> dict[str, Mapping[str, Any]]:
@@ -294,7 +328,6 @@ def _measure(
                 notes[result.name] = result.notes or {"reason": result.lost}
         finally:
             pool.close()
-    mapping.report_ignored()
     return notes
 
 
