@@ -18,14 +18,11 @@ from typing import Any
 
 from graphnet_datasets.analysis.attributes import attributes_of
 from graphnet_datasets.analysis.splits import SPLITS, split_of
-from graphnet_datasets.analysis.tags import op_tags
 from graphnet_datasets.atomic import replaced_directory
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.frameworks import FRAMEWORK_VARIABLE
 from graphnet_datasets.isolation import Limits, LocalPool, Work
-from graphnet_datasets.operators import entries
 from graphnet_datasets.sample import Sample
-from graphnet_datasets.sample.targets import base_name
 from graphnet_datasets.schema import GRAPHS_SCHEMA, SCHEMA_VERSION
 from graphnet_datasets.schema.tables import PROBLEMS
 from graphnet_datasets.storage.layout import write_readme
@@ -37,6 +34,7 @@ from graphnet_datasets.terminal import counted
 
 from .canonical import calling_convention, canonical_form, kind_of_dtype
 from .capturing import EMBEDDED, default_jobs
+from .categories import category_of
 from .problem_worker import PHASES
 from .subgraphs import NAMES
 
@@ -53,12 +51,6 @@ LOOSEST_T, TIGHTEST_T = -3, -5
 
 LIMITS = Limits(phase_timeouts_s={"compare": 600.0}, memory_bytes=4 * 2**30)
 _CHUNK = 16
-_CATEGORIES = (
-    *("attention", "moe", "recurrent", "quantized", "convolution", "embedding", "fourier"),
-    *("norm", "pooling", "matmul", "sort", "scatter_gather", "random"),
-)
-"""Tags of operators by importance; a problem belongs to the first."""
-_FAMILIES = ("optimizers", "losses", "reductions")
 
 
 @dataclasses.dataclass
@@ -364,7 +356,7 @@ def to_row(problem: Problem, measured: Mapping[str, Mapping[str, Any]]) -> dict[
     return {
         "schema_version": SCHEMA_VERSION,
         "problem_id": problem_name(problem.operators, problem.form),
-        "category": _category(first),
+        "category": category_of(first),
         "framework": problem.framework,
         "operators": list(problem.operators),
         "num_ops": len(problem.operators),
@@ -387,16 +379,6 @@ def to_row(problem: Problem, measured: Mapping[str, Mapping[str, Any]]) -> dict[
         "workloads": workloads,
         "licenses": sorted({part.row["license"] or "unknown" for part in usable}),
     }
-
-
-def _category(sample: Sample) -> str:
-    tags = set(op_tags(sample))
-    for tag in _CATEGORIES:
-        if tag in tags:
-            return tag
-    used = (entries().get(base_name(op.target)) for op in sample.ops)
-    families = {entry.family for entry in used if entry is not None}
-    return next((family for family in _FAMILIES if family in families), "pointwise")
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], dataset: Path) -> None:
