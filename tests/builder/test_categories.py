@@ -24,11 +24,11 @@ def _category(
 ) -> str:
     """Return the category of calls (target, arguments); a str is the place of an input or a call.
 
-    Inputs are `i0`, `i1`, and results are `r0`, `r1`. A role with `/int` has an input of indices.
+    Inputs are `i0`, `i1`, and results are `r0`, `r1`. The role `indices` is an input of integers.
     """
     inputs = tuple(
-        Input(role.removesuffix("/int"), Value("int64", (16,)))
-        if role.endswith("/int")
+        Input("input", Value("int64", (16,)))
+        if role == "indices"
         else Input(role, Value("float32", shape))
         for role in roles
     )
@@ -101,7 +101,7 @@ def test_a_mean_along_a_dimension_is_no_loss() -> None:
 
 def test_attention_with_a_cache_is_serving() -> None:
     attention = "nn.functional.scaled_dot_product_attention"
-    roles = ("input", "buffer", "buffer", "input/int")
+    roles = ("input", "buffer", "buffer", "indices")
     gathered = (
         ("index_select", "i1", 2, "i3"),
         ("index_select", "i2", 2, "i3"),
