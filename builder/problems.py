@@ -18,14 +18,11 @@ from typing import Any
 
 from graphnet_datasets.analysis.attributes import attributes_of
 from graphnet_datasets.analysis.splits import SPLITS, split_of
-from graphnet_datasets.analysis.tags import op_tags
 from graphnet_datasets.atomic import replaced_directory
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.frameworks import FRAMEWORK_VARIABLE
 from graphnet_datasets.isolation import Limits, LocalPool, Work
-from graphnet_datasets.operators import entries
 from graphnet_datasets.sample import Sample
-from graphnet_datasets.sample.targets import base_name
 from graphnet_datasets.schema import GRAPHS_SCHEMA, SCHEMA_VERSION
 from graphnet_datasets.schema.tables import PROBLEMS
 from graphnet_datasets.storage.layout import write_readme
@@ -37,6 +34,7 @@ from graphnet_datasets.terminal import counted
 
 from .canonical import calling_convention, canonical_form, kind_of_dtype
 from .capturing import EMBEDDED, default_jobs
+from .categories import category_of
 from .problem_worker import PHASES
 from .subgraphs import NAMES
 
@@ -53,12 +51,6 @@ LOOSEST_T, TIGHTEST_T = -3, -5
 
 LIMITS = Limits(phase_timeouts_s={"compare": 600.0}, memory_bytes=4 * 2**30)
 _CHUNK = 16
-_CATEGORIES = (
-    *("attention", "moe", "recurrent", "quantized", "convolution", "embedding", "fourier"),
-    *("norm", "pooling", "matmul", "sort", "scatter_gather", "random"),
-)
-"""Tags of operators by importance; a problem belongs to the first."""
-_FAMILIES = ("optimizers", "losses", "reductions")
 
 
 @dataclasses.dataclass
@@ -122,12 +114,19 @@ def find_problems(dataset: Path) -> list[Problem]:
 
 
 def build(
-    dataset: Path, build_directory: Path, jobs: int, min_workloads: int = MIN_WORKLOADS
+    dataset: Path,
+    build_directory: Path,
+    jobs: int,
+    min_workloads: int = MIN_WORKLOADS,
+    *,
+    measures_all: bool = False,
 ) -> list[dict[str, Any]]:
     """Write the table of problems into a dataset directory, and return its rows.
 
     Each workload is run once by eager and once in float64, in a confined process. Finished
     workloads are stored below `build_directory`, from which an interrupted build continues.
+    Workloads of the dataset's present table of problems keep their measurements if their part is
+    unchanged, unless `measures_all` is true.
 
     Raises:
         GraphNetError: no computation has enough workloads.
@@ -142,7 +141,10 @@ def build(
         if len(problem.workloads) >= min_workloads
     ]
     parts = [part for problem in chosen for part in problem.workloads]
-    measured = _measure(parts, build_directory, jobs)
+    measured = {} if measures_all else _earlier_notes(parts, dataset)
+    new = [part for part in parts if part.name not in measured]
+    print(f"{counted(len(new), 'workload')} to measure of {len(parts)}", flush=True)
+    measured |= _measure(new, build_directory, jobs)
     for part in parts:
         if reason := measured[part.name].get("reason"):
             print(f"omitted `{part.row['id']}`: {reason}", flush=True)
@@ -205,6 +207,11 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-workloads", type=int, default=MIN_WORKLOADS)
     parser.add_argument("--count", action="store_true", help="count the computations, and stop")
     parser.add_argument(
+        "--all",
+        action="store_true",
+        help="measure all workloads, also those of the present table of problems",
+    )
+    parser.add_argument(
         "--hidden",
         metavar="SEED",
         help="write the test problems at sizes that follow from this text into a new dataset --out",
@@ -235,7 +242,13 @@ def _problems(options: argparse.Namespace) -> int:
         )
         print(f"{counted(len(names), 'problem')} at hidden sizes in {options.out}")
         return 0
-    rows = build(options.out, options.build, options.jobs, options.min_workloads)
+    rows = build(
+        options.out,
+        options.build,
+        options.jobs,
+        options.min_workloads,
+        measures_all=options.all,
+    )
     categories = collections.Counter(row["category"] for row in rows)
     splits = collections.Counter(split_of(row["split_group"]) for row in rows)
     print(f"{counted(len(rows), 'problem')} in {options.out}")
@@ -270,6 +283,19 @@ def _rank(workload: Workload) -> tuple[int, str, str]:
     return -workload.num_occurrences, workload.config, workload.row["id"]
 
 
+def _earlier_notes(workloads: Sequence[Workload], dataset: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the notes of workloads in the dataset's table of problems by workload name."""
+    ids = {workload.name: workload.row["id"] for workload in workloads}
+    notes: dict[str, Mapping[str, Any]] = {}
+    for path in sorted((dataset / PROBLEMS.name).glob("*.parquet")):
+        for row in read_table(path, ["workloads"]).to_pylist():
+            for item in row["workloads"]:
+                name = f"{item['config']}:{item['subgraph_hash']}"
+                if ids.get(name) == item["part_id"]:
+                    notes[name] = {"bytes": item["bytes"], "eager_t": item["eager_t"]}
+    return notes
+
+
 def _measure(
     workloads: Sequence[Workload], build_directory: Path, jobs: int
 ) -> dict[str, Mapping[str, Any]]:
@@ -294,7 +320,6 @@ def _measure(
                 notes[result.name] = result.notes or {"reason": result.lost}
         finally:
             pool.close()
-    mapping.report_ignored()
     return notes
 
 
@@ -331,7 +356,7 @@ def to_row(problem: Problem, measured: Mapping[str, Mapping[str, Any]]) -> dict[
     return {
         "schema_version": SCHEMA_VERSION,
         "problem_id": problem_name(problem.operators, problem.form),
-        "category": _category(first),
+        "category": category_of(first),
         "framework": problem.framework,
         "operators": list(problem.operators),
         "num_ops": len(problem.operators),
@@ -354,16 +379,6 @@ def to_row(problem: Problem, measured: Mapping[str, Mapping[str, Any]]) -> dict[
         "workloads": workloads,
         "licenses": sorted({part.row["license"] or "unknown" for part in usable}),
     }
-
-
-def _category(sample: Sample) -> str:
-    tags = set(op_tags(sample))
-    for tag in _CATEGORIES:
-        if tag in tags:
-            return tag
-    used = (entries().get(base_name(op.target)) for op in sample.ops)
-    families = {entry.family for entry in used if entry is not None}
-    return next((family for family in _FAMILIES if family in families), "pointwise")
 
 
 def write_rows(rows: Sequence[Mapping[str, Any]], dataset: Path) -> None:

@@ -108,9 +108,27 @@ def test_problems_are_built_loaded_and_resumed(
     files = {path: path.read_bytes() for path in dataset.glob("problems/*.parquet")}
     parts = sorted((work / ".problems.problems" / "parts").iterdir())
     times = [path.stat().st_mtime_ns for path in parts]
-    assert main(["problems", "--out", str(dataset), "--build", str(work), "--jobs", "1"]) == 0
+    arguments = ["problems", "--all", "--out", str(dataset), "--build", str(work), "--jobs", "1"]
+    assert main(arguments) == 0
     assert [path.stat().st_mtime_ns for path in sorted(parts[0].parent.iterdir())] == times
     assert {path: path.read_bytes() for path in dataset.glob("problems/*.parquet")} == files
+
+
+def test_only_workloads_of_new_parts_are_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_problem_parts(tmp_path)
+    rows = build(tmp_path, tmp_path / "build", jobs=1)
+    write_parts(tmp_path, [softmax(4, 48, 1)], "sole_op")
+    capsys.readouterr()
+    more_rows = build(tmp_path, tmp_path / "again", jobs=1)
+    assert "1 workload to measure of 11" in capsys.readouterr().out
+    workloads, more_workloads = (
+        {item["part_id"]: item for row in table for item in row["workloads"]}
+        for table in (rows, more_rows)
+    )
+    added = more_workloads.pop("test/softmax-4-48-1")
+    assert added["bytes"] == 2 * 4 * 4 * 48 and more_workloads == workloads
 
 
 def test_a_workload_that_eager_cannot_run_is_left_out(tmp_path: Path) -> None:
