@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 from graphnet_datasets.analysis.attributes import as_numbers
-from graphnet_datasets.operators import OperatorValues, entries
+from graphnet_datasets.operators import OperatorEntry, OperatorValues, entries
 from graphnet_datasets.sample import Input, Sample
 from graphnet_datasets.sample.arguments import DictArg, ListArg, SliceArg, iterate_refs
 from graphnet_datasets.sample.targets import base_name
@@ -18,6 +18,19 @@ _CORE = OperatorValues("canonical")
 _FREE_FAMILIES = frozenset({"creation", "queries", "state", "views"})
 _SCOPES = ("torch._functorch.", "torch.amp.")
 """Markers of the scope of a transform or of autocast, which compute nothing."""
+
+
+def find_operator(target: str) -> tuple[str, OperatorEntry | None]:
+    """Return the name and the entry of an operator, or None without an entry.
+
+    An in-place operator without an entry of its own has that of the other form.
+
+    >>> find_operator("torch.Tensor.relu_")[0], find_operator("mine.op")
+    ('relu', ('op', None))
+    """
+    name = base_name(target)
+    entry = entries().get(name) or entries().get(name := name.rstrip("_"))
+    return name, entry
 
 
 @functools.cache
@@ -34,8 +47,7 @@ def core_operators(target: str) -> tuple[str, ...]:
     >>> core_operators("torch.Tensor.view"), core_operators("torch.ops.aten.add_.Tensor")
     ((), ('add',))
     """
-    name = base_name(target)
-    entry = entries().get(name) or entries().get(name := name.rstrip("_"))
+    name, entry = find_operator(target)
     if entry is None:
         return () if target.startswith(_SCOPES) else (target,)
     core = _CORE.get(name)

@@ -1,17 +1,16 @@
-"""Categories of problems."""
+"""Categories of problems, from the operators and the data flow of their graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 
 from graphnet_datasets.analysis.effects import effect_kinds, memory_classes, written_values
 from graphnet_datasets.analysis.tags import op_tags
-from graphnet_datasets.operators import entries
+from graphnet_datasets.inputs.consumers import operand, short_name
 from graphnet_datasets.sample import Input, Op, Sample
-from graphnet_datasets.sample.arguments import ListArg, Ref, iterate_refs
-from graphnet_datasets.sample.targets import base_name
+from graphnet_datasets.sample.arguments import Ref, iterate_leaves, iterate_refs
 
-from .canonical import core_operators, kind_of_dtype
+from .canonical import core_operators, find_operator, kind_of_dtype
 
 _TAGS = (
     *("attention", "moe", "recurrent", "quantized", "convolution", "embedding", "fourier"),
@@ -22,22 +21,21 @@ _TAGS = (
 _CACHE_WRITES = frozenset({"index_copy", "index_put", "scatter", "slice_scatter"})
 _CACHE_READS = frozenset({"gather", "getitem", "index", "index_select", "take_along_axis"})
 _CACHE_RANK = 3
-"""Caches of keys and values have at least this rank: tokens, heads and width."""
+"""Minimum rank of a cache of keys or values, which has dimensions of tokens, heads and width."""
 
 _OF_LOSSES = frozenset(
     {"abs", "log", "log1p", "log_sigmoid", "log_softmax", "_log_softmax", "logsigmoid"}
     | {"logsumexp", "norm", "pow", "softplus"}
 )
-"""Core operators of which the mean or the sum over all elements is a loss."""
+"""Core operators whose mean or sum over all elements is a loss."""
 _DIVISIONS = frozenset({"div", "divide", "truediv"})
 
 
 def category_of(sample: Sample) -> str:
     """Return the category of a problem from the graph of a workload.
 
-    Updates of parameters are `optimizers`, and attention with a cache is `serving`. Other problems
-    belong to `losses`, to the most important tag of their operators, or to `reductions` or
-    `pointwise`.
+    It is the first that applies of `optimizers` for updates of parameters, `serving` for caches of
+    keys and values, `losses`, the most important tag of the operators, `reductions`, `pointwise`.
 
     >>> from graphnet_datasets.sample import Value
     >>> def category(target, role):
@@ -53,7 +51,8 @@ def category_of(sample: Sample) -> str:
     if "optimizers" in families or _updates_parameters(sample):
         return "optimizers"
     tags = set(op_tags(sample))
-    if _uses_cache(sample, "attention" in tags):
+    caches = {place for place, item in enumerate(sample.inputs) if _is_cache(item)}
+    if _writes_cache(sample, caches) or ("attention" in tags and _reads_cache(sample, caches)):
         return "serving"
     if "losses" in families or _returns_loss(sample):
         return "losses"
@@ -64,26 +63,22 @@ def category_of(sample: Sample) -> str:
 
 
 def _family(op: Op) -> str | None:
-    name = _name(op)
+    name = short_name(op.target)
     if name.endswith("_backward") and ("loss" in name or "entropy" in name):
         return "losses"
-    entry = entries().get(base_name(op.target)) or entries().get(name)
+    _, entry = find_operator(op.target)
     return entry and entry.family
-
-
-def _name(op: Op) -> str:
-    return base_name(op.target).rstrip("_")
 
 
 def _updates_parameters(sample: Sample) -> bool:
     """Return whether a graph is a step of an optimizer.
 
-    A step writes to a parameter, divides by the root of a second moment, accumulates a square, or
-    updates an input by another input that it has updated.
+    A step calls an operator of many tensors, divides by the root of a second moment, adds a square
+    in place, writes to a parameter, or updates an input with another input that it has updated.
     """
     if any(op.target.startswith("torch._foreach_") for op in sample.ops):
         return True
-    names = {_name(op) for op in sample.ops}
+    names = {short_name(op.target) for op in sample.ops}
     if {"addcdiv", "sqrt"} <= names:
         return True
     places = {place: place for place in range(len(sample.inputs))}
@@ -91,7 +86,7 @@ def _updates_parameters(sample: Sample) -> bool:
     for position, (op, kind) in enumerate(zip(sample.ops, effect_kinds(sample), strict=True)):
         if "w" not in kind or _family(op) != "pointwise":
             continue
-        if _name(op) == "addcmul" and op.args[1] == op.args[2]:
+        if short_name(op.target) == "addcmul" and op.args[1] == op.args[2]:
             return True
         targets = {places[ref] for ref in written_values(op) if ref in places}
         operands = {places.get(ref) for ref in iterate_refs((op.args, op.kwargs))}
@@ -105,18 +100,18 @@ def _updates_parameters(sample: Sample) -> bool:
     return False
 
 
-def _uses_cache(sample: Sample, has_attention: bool) -> bool:
-    """Return whether a graph writes to a cache, or reads keys or values of attention from one."""
-    kinds = effect_kinds(sample)
-    memory = memory_classes(sample) if any("w" in kind for kind in kinds) else []
-    caches = {place for place, item in enumerate(sample.inputs) if _is_cache(item)}
-    for op, kind in zip(sample.ops, kinds, strict=True):
-        if "w" in kind and _name(op) in {*_CACHE_WRITES, "copy"}:
-            written = {memory[ref] for ref in written_values(op)}
-            roles = {sample.inputs[cache].role for cache in caches if memory[cache] in written}
-            if "buffer" in roles or (roles and _name(op) != "copy"):
-                return True
-    return has_attention and _reads_cache(sample, caches)
+def _writes_cache(sample: Sample, caches: Collection[int]) -> bool:
+    """Return whether a graph stores values in a cache by index, or copies to a buffer."""
+    memory = memory_classes(sample)
+    for op, kind in zip(sample.ops, effect_kinds(sample), strict=True):
+        name = short_name(op.target)
+        if "w" not in kind or not (name == "copy" or name in _CACHE_WRITES):
+            continue
+        written = {memory[ref] for ref in written_values(op)}
+        roles = {sample.inputs[cache].role for cache in caches if memory[cache] in written}
+        if "buffer" in roles or (roles and name != "copy"):
+            return True
+    return False
 
 
 def _is_cache(item: Input) -> bool:
@@ -124,16 +119,20 @@ def _is_cache(item: Input) -> bool:
     return is_data and len(item.value.shape or ()) >= _CACHE_RANK
 
 
-def _reads_cache(sample: Sample, caches: set[int]) -> bool:
-    """Return whether keys or values, but not queries, are gathered from caches or appended."""
+def _reads_cache(sample: Sample, caches: Collection[int]) -> bool:
+    """Return whether attention takes keys or values, but not queries, from caches.
+
+    They are gathered from a cache, or are a cache to which new values were added.
+    """
     num_inputs = len(sample.inputs)
     views = set(caches)
     cached: set[int] = set()
     for position, op in enumerate(sample.ops):
         value = num_inputs + position
         refs = list(iterate_refs((op.args, op.kwargs)))
-        name = _name(op)
-        is_read = name in _CACHE_READS and any(isinstance(item, Ref) for item in _flat(op.args[1:]))
+        name = short_name(op.target)
+        has_index = any(isinstance(item, Ref) for item in iterate_leaves(op.args[1:]))
+        is_read = name in _CACHE_READS and has_index
         if refs and refs[0] in views and (is_read or name in _CACHE_WRITES or _appends(op)):
             cached.add(value)
         elif not core_operators(op.target):
@@ -147,25 +146,15 @@ def _reads_cache(sample: Sample, caches: set[int]) -> bool:
     return False
 
 
-def _flat(argument: object) -> Iterator[object]:
-    if isinstance(argument, ListArg):
-        argument = argument.items
-    if isinstance(argument, tuple):
-        for item in argument:
-            yield from _flat(item)
-    else:
-        yield argument
-
-
 def _appends(op: Op) -> bool:
-    """Return whether tensors of rank 4 are concatenated along their tokens."""
-    dim = dict(op.kwargs).get("dim", op.args[1] if len(op.args) > 1 else 0)
+    """Return whether an operator concatenates tensors of rank 4 along their tokens."""
     rank = len(op.results[0].shape or ()) if op.results else 0
-    return _name(op) in ("cat", "concat") and rank == _CACHE_RANK + 1 and dim in (2, -2)
+    is_concatenation = short_name(op.target) in ("cat", "concat")
+    return is_concatenation and rank == _CACHE_RANK + 1 and operand(op, (1, "dim")) in (2, -2)
 
 
 def _returns_loss(sample: Sample) -> bool:
-    """Return whether an output is the mean or the sum of logarithms, powers or ratios of sums."""
+    """Return whether an output is a mean or sum of logarithms or powers, or of ratios of sums."""
     num_inputs = len(sample.inputs)
     sums: set[int] = set()
     terms: set[int] = set()
@@ -177,7 +166,11 @@ def _returns_loss(sample: Sample) -> bool:
         is_reduction = bool(core & {"mean", "sum"})
         if is_reduction or refs & sums:
             sums.add(value)
-        if core & _OF_LOSSES or refs & terms or (_name(op) in _DIVISIONS and refs <= sums):
+        if (
+            core & _OF_LOSSES
+            or refs & terms
+            or (short_name(op.target) in _DIVISIONS and refs <= sums)
+        ):
             terms.add(value)
         is_scalar = bool(op.results) and op.results[0].shape == ()
         if is_scalar and (refs & losses or (is_reduction and refs & terms)):

@@ -125,8 +125,8 @@ def build(
 
     Each workload is run once by eager and once in float64, in a confined process. Finished
     workloads are stored below `build_directory`, from which an interrupted build continues.
-    Workloads of the dataset's present table of problems keep their measurements if their part is
-    unchanged, unless `measures_all` is true.
+    Unless `measures_all` is true, workloads that the dataset's table of problems already has, with
+    the same part, keep their measurements.
 
     Raises:
         GraphNetError: no computation has enough workloads.
@@ -141,7 +141,7 @@ def build(
         if len(problem.workloads) >= min_workloads
     ]
     parts = [part for problem in chosen for part in problem.workloads]
-    measured = {} if measures_all else _earlier_notes(parts, dataset)
+    measured = {} if measures_all else _earlier_measurements(parts, dataset)
     new = [part for part in parts if part.name not in measured]
     print(f"{counted(len(new), 'workload')} to measure of {len(parts)}", flush=True)
     measured |= _measure(new, build_directory, jobs)
@@ -209,7 +209,7 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="measure all workloads, also those of the present table of problems",
+        help="measure all workloads, including those that were measured before",
     )
     parser.add_argument(
         "--hidden",
@@ -283,8 +283,10 @@ def _rank(workload: Workload) -> tuple[int, str, str]:
     return -workload.num_occurrences, workload.config, workload.row["id"]
 
 
-def _earlier_notes(workloads: Sequence[Workload], dataset: Path) -> dict[str, Mapping[str, Any]]:
-    """Return the notes of workloads in the dataset's table of problems by workload name."""
+def _earlier_measurements(
+    workloads: Sequence[Workload], dataset: Path
+) -> dict[str, Mapping[str, Any]]:
+    """Return the measurements in the dataset's table of problems by workload name."""
     ids = {workload.name: workload.row["id"] for workload in workloads}
     notes: dict[str, Mapping[str, Any]] = {}
     for path in sorted((dataset / PROBLEMS.name).glob("*.parquet")):

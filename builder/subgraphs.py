@@ -56,7 +56,7 @@ MAX_FLOPS = 2e10
 """Graphs with more operations, a second on one core, are cut without a run."""
 
 MAX_SIZES = 8
-"""Number of parts of a split with the same canonical form, apart from sizes, that are kept."""
+"""Maximum number of parts with the same canonical form that a split keeps."""
 
 INDUCTOR_MAX_OPS = 100
 """Graphs with more operators are not fused by TorchInductor, which takes 25 ms per operator.
@@ -151,9 +151,9 @@ def build(
     """Write tables of subgraphs into a dataset directory, and print a summary.
 
     Graphs with more than `max_ops` operators are omitted. Of the parts of a split with the same
-    canonical form, the `MAX_SIZES` parts of the most families are kept. Progress is stored below
-    `build_directory`, in a directory for these graphs and this release, from which an interrupted
-    build continues. Equal graphs result in equal files. The README is updated.
+    canonical form, the `MAX_SIZES` that occur in the most families are kept. Progress is stored
+    below `build_directory`, in a directory for these graphs and this release, from which an
+    interrupted build continues. Equal graphs result in equal files. The README is updated.
 
     Raises:
         GraphNetError: there is no such table, a table is empty, or they are too large together.
@@ -317,9 +317,9 @@ def _transform(
 
 
 def _put(source: Path, target: Path) -> tuple[int, int]:
-    """Write the chosen parts of a folder to their place; return the numbers of parts and of these.
+    """Replace a folder by the most frequent parts of another, and return the sizes of both.
 
-    An existing folder is replaced.
+    Sizes are numbers of parts, of `source` first.
     """
     if not source.is_dir():
         raise GraphNetError(f"No part was found for `{target.name}`. Choose other options.")
@@ -337,7 +337,7 @@ def _put(source: Path, target: Path) -> tuple[int, int]:
 
 
 def _most_frequent(table: pa.Table) -> pa.Array:
-    """Return the hashes of the `MAX_SIZES` parts of each canonical form in the most families."""
+    """Return the hashes of the parts to keep: `MAX_SIZES` of each canonical form."""
     ranked: dict[str, list[tuple[int, int, str]]] = {}
     for batch in table.to_batches(max_chunksize=1000):
         for row in batch.to_pylist():
