@@ -12,6 +12,7 @@ from graphnet_datasets.atomic import append_json, write_text
 from graphnet_datasets.errors import GraphNetError
 
 from .audit import MAX_FLOPS, WAYS
+from .baselines import add_baselines
 from .capturing import BUILDER, EMBEDDED, FAILURE, Capture, Keys, default_jobs, ended, known
 from .catalog import DTYPES, Entry, read_catalog
 from .compiler_bugs.command import add_compiler_bugs
@@ -66,6 +67,9 @@ def main(arguments: list[str] | None = None) -> int:
         commands.add_parser("subgraphs", help="build the tables of subgraphs of a dataset")
     )
     add_problems(commands.add_parser("problems", help="build the table of problems of a dataset"))
+    add_baselines(
+        commands.add_parser("baselines", help="judge compilers on the problems of a dataset")
+    )
     _add_tuning(commands.add_parser("tuning", help="add tasks and records of tuning to a dataset"))
     _add_catalog(commands.add_parser("catalog", help="build the full dataset from all sources"))
     add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))

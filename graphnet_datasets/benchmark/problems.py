@@ -12,7 +12,7 @@ import math
 import os
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -382,6 +382,20 @@ def load_problem(name: str, *, source: str | os.PathLike[str] = "graphnet") -> P
         DatasetNotFoundError: the dataset has no problems, or none with this id.
         RunError: a workload is missing in the dataset, or has changed.
     """
+    (problem,) = load_problems([name], source=source)
+    return problem
+
+
+@raises_only(RunError)
+def load_problems(
+    names: Sequence[str] | None = None, *, source: str | os.PathLike[str] = "graphnet"
+) -> list[Problem]:
+    """Return problems of a dataset, by default all, and read each of its tables only once.
+
+    Raises:
+        DatasetNotFoundError: the dataset has no problems, or lacks one of the ids.
+        RunError: a workload is missing in the dataset, or has changed.
+    """
     place = locate(source)
     if not isinstance(place, Path):
         raise DatasetNotFoundError(
@@ -389,12 +403,15 @@ def load_problem(name: str, *, source: str | os.PathLike[str] = "graphnet") -> P
             "with `graphnet export`."
         )
     rows = {row["problem_id"]: row for row in read_local_rows(place, PROBLEMS.name)}
-    if name not in rows:
-        raise DatasetNotFoundError(
-            f"There is no problem `{name}`.{did_you_mean(name, rows)} List the problems with "
-            "`graphnet list problems`."
-        )
-    return Problem(rows[name], _read_parts(rows[name], place))
+    for name in names or ():
+        if name not in rows:
+            raise DatasetNotFoundError(
+                f"There is no problem `{name}`.{did_you_mean(name, rows)} List the problems with "
+                "`graphnet list problems`."
+            )
+    chosen = list(rows.values()) if names is None else [rows[name] for name in names]
+    parts = _read_parts([item for row in chosen for item in row["workloads"]], place)
+    return [Problem(row, _parts_of(row, parts)) for row in chosen]
 
 
 @raises_only(RunError)
@@ -456,7 +473,43 @@ def judge_all(
     records = run_records(
         list(problem.parts), references, device, settings=settings, on_record=lambda _: None
     )
-    by_key = {(row["compiler"], row["sample_id"]): row for row in records.to_pylist()}
+    return _judged(problem, verdicts, records.to_pylist(), device, settings)
+
+
+def baselines_of(
+    problem: Problem,
+    compilers: Sequence[str],
+    records: Iterable[Mapping[str, Any]],
+    device: str,
+    settings: Settings,
+) -> list[Verdict]:
+    """Return the verdicts on compilers that follow from records of runs of all workloads.
+
+    The verdicts are those of `judge` with `language="compiler"`. Many problems can thus share one
+    resumable run.
+
+    Raises:
+        KeyError: a workload has no record under a compiler.
+    """
+    verdicts = [
+        Verdict(
+            problem.id, problem.row["form"], COMPILER, name, device, settings.threads, (), (),
+            reference=name,
+        )
+        for name in compilers
+    ]  # fmt: skip
+    return _judged(problem, verdicts, records, device, settings)
+
+
+def _judged(
+    problem: Problem,
+    verdicts: Sequence[Verdict],
+    records: Iterable[Mapping[str, Any]],
+    device: str,
+    settings: Settings,
+) -> list[Verdict]:
+    """Return the verdicts with the results of their records; those without a reference are kept."""
+    by_key = {(row["compiler"], row["sample_id"]): row for row in records}
     peaks = _peaks(device, settings.threads)
     bounds = {
         part["id"]: floor_ms(workload["flops"], workload["bytes"], str(part["dtype"]), peaks)
@@ -576,14 +629,25 @@ def _verdict_row(result: CheckResult, share: float | None) -> dict[str, Any]:
     }
 
 
-def _read_parts(row: Mapping[str, Any], dataset: Path) -> list[dict[str, Any]]:
-    """Return the parts of a problem in the order of its workloads."""
-    parts: dict[str, dict[str, Any]] = {}
-    for config in {item["config"] for item in row["workloads"]} & layout_of(dataset).configs.keys():
+def _read_parts(
+    workloads: Iterable[Mapping[str, Any]], dataset: Path
+) -> dict[str, Mapping[str, Any]]:
+    """Return the parts of workloads that the dataset contains, by their hashes."""
+    ids: dict[str, list[str]] = {}
+    for workload in workloads:
+        ids.setdefault(workload["config"], []).append(workload["part_id"])
+    parts = {}
+    for config in ids.keys() & layout_of(dataset).configs.keys():
         if config_named(config).table is SUBGRAPHS:
-            ids = [item["part_id"] for item in row["workloads"] if item["config"] == config]
-            for part in read_local_rows(dataset, config, ids):
+            for part in read_local_rows(dataset, config, ids[config]):
                 parts[part["subgraph_hash"]] = part
+    return parts
+
+
+def _parts_of(
+    row: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return the parts of a problem in the order of its workloads."""
     missing = [item for item in row["workloads"] if item["subgraph_hash"] not in parts]
     if missing:
         raise RunError(
