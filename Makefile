@@ -29,7 +29,7 @@ help:
 	@echo "make portable    run the tests of loading, filtering, scoring and plotting, on any system"
 	@echo "make lint        run ruff and pyright"
 	@echo "make docs        build the documentation, in build/site"
-	@echo "make slow        run the tests that take longer than ten seconds each"
+	@echo "make slow        run the tests that take longer than five seconds each"
 	@echo "make nightly     run the demo, slow tests, notebooks, README and make soak, and build the leaderboard"
 	@echo "make packages    build the source distribution and the wheel, in dist"
 	@echo "make soak        run 1,000 random failures, kill a run 50 times, fuzz kernels, definitions and 10,000 inputs"

@@ -63,6 +63,7 @@ def test_it_rests_until_the_last_import_has_ended_and_is_seldom_outside_of_it() 
     assert gc.get_threshold() == (701, 11, 12)
 
 
+@pytest.mark.slow
 def test_objects_made_during_a_pause_are_still_collected() -> None:
     class Cycle:
         def __init__(self) -> None:

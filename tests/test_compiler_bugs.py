@@ -80,7 +80,13 @@ def test_the_config_is_a_suite_of_reported_and_verified_bugs(
     assert {"inductor", "torchscript", "onnxruntime", "openvino", "tvm"} <= verified.keys()
 
 
-@pytest.mark.parametrize("compiler", CHEAP)
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("inductor", "tvm") else ())
+        for name in CHEAP
+    ],
+)
 def test_known_verdicts_of_a_few_graphs(rows: dict[str, dict[str, Any]], compiler: str) -> None:
     expectations = expectations_of([rows[name] for name in CHEAP[compiler]], compiler)
     assert len(expectations) == len(CHEAP[compiler])

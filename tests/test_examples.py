@@ -41,6 +41,7 @@ def test_an_example_runs(script: Path, tmp_path: Path) -> None:
     assert run_python([str(script)], tmp_path)
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs_when_pasted(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,11 @@ ALLOWED: dict[str, dict[str, str]] = {
 """What stands in a file on purpose, with the reason; a name that is gone must leave this list."""
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def findings(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield line and name of what could run text, bytes or modules that came from outside."""
     for node in ast.walk(tree):
@@ -118,7 +124,7 @@ def findings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def _of_call(node: ast.Call) -> Iterator[tuple[int, str]]:
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-    name = ast.unparse(node.func)
+    name = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
     if name in ("torch.load", "torch.jit.load"):
         weights_only = keywords.get("weights_only")
         if not (isinstance(weights_only, ast.Constant) and weights_only.value is True):
@@ -139,7 +145,7 @@ def _of_call(node: ast.Call) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_module_executes_data(path: Path) -> None:
     name = str(path.relative_to(ROOT))
-    found = list(findings(ast.parse(path.read_text())))
+    found = list(findings(parsed(path)))
     allowed = ALLOWED.get(name, {})
     unexpected = [f"{name}:{line} uses `{what}`" for line, what in found if what not in allowed]
     assert unexpected == []
@@ -185,7 +191,7 @@ LIBRARIES = {"torch", "paddle", "transformers", "numpy", "np", "os", "sys", "bui
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_libraries_are_not_searched_by_names_out_of_data(path: Path) -> None:
     name = str(path.relative_to(ROOT))
-    lines = list(attributes_by_name(ast.parse(path.read_text())))
+    lines = list(attributes_by_name(parsed(path)))
     assert bool(lines) == (name in ATTRIBUTES_BY_NAME), f"{name}, lines {lines}"
 
 
@@ -194,7 +200,8 @@ def attributes_by_name(tree: ast.AST) -> Iterator[int]:
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
-            and ast.unparse(node.func) in ("getattr", "setattr")
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("getattr", "setattr")
             and ast.unparse(node.args[0]).split(".")[0] in LIBRARIES
             and not isinstance(node.args[1], ast.Constant)
         ):

@@ -43,6 +43,7 @@ def chosen() -> dict[str, Sample]:
     return samples((*SMALL, *OTHERS))
 
 
+@pytest.mark.slow
 def test_every_weight_has_statistics_and_no_data_input_is_invented() -> None:
     for name, sample in chosen().items():
         for value in sample.inputs:
@@ -57,6 +58,7 @@ def test_every_weight_has_statistics_and_no_data_input_is_invented() -> None:
                 assert value.statistics is not None and value.statistics.is_measured, name
 
 
+@pytest.mark.slow
 def test_each_row_says_how_it_was_made_and_no_whole_graph_that_it_is_truncated() -> None:
     """The shapes of the catalog's input specification are among those of the inputs."""
     columns = ["id", "is_truncated", "input_specification", "parent_id", "inputs", "symbols"]
@@ -78,6 +80,7 @@ def test_each_row_says_how_it_was_made_and_no_whole_graph_that_it_is_truncated()
     assert num_compared > 1_100
 
 
+@pytest.mark.slow
 def test_rows_and_samples_are_each_other() -> None:
     for name, sample in chosen().items():
         assert Sample.from_row(sample.to_row()) == sample, name

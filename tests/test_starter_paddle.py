@@ -28,6 +28,7 @@ def test_it_has_graphs_of_every_task_at_real_sizes_and_at_small_ones() -> None:
     assert max(row["num_params"] for row in rows) > 1e8
 
 
+@pytest.mark.slow
 def test_all_were_captured_by_the_extractor_with_measured_inputs_and_shapes() -> None:
     for name, sample in samples((*SMALL, *OTHERS)).items():
         assert sample.provenance.capture == "to_static", name

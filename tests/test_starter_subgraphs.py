@@ -102,7 +102,10 @@ def test_they_are_parts_of_embedded_graphs(config: str) -> None:
         assert covered <= sum(sizes.values())
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(name, marks=pytest.mark.slow if name == "fusible" else ()) for name in CONFIGS],
+)
 def test_a_part_is_cut_out_of_its_parent_again(config: str) -> None:
     row = rows_of(config, 400)[-1]
     parent = samples((row["parent_id"],), PARENTS)[row["parent_id"]]

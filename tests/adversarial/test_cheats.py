@@ -111,6 +111,7 @@ def test_lowered_precision_is_farther_from_float64_than_eager(cheat: Trial) -> N
     assert record["min_t"] > -4
 
 
+@pytest.mark.slow
 def test_a_dropped_bias_shows_where_no_tensor_is_constant(cheat: Trial, probe_trial: Trial) -> None:
     assert cheat("drops_bias", BIASED)["min_t"] < -6
     assert is_wrong(probe_trial("drops_bias", BIASED, module=MODULE))

@@ -158,6 +158,7 @@ def test_a_graph_without_anything_to_vary_is_not_timed(trial: Trial) -> None:
     assert record["error_message"].startswith("Eager returns the same outputs for all inputs")
 
 
+@pytest.mark.slow
 def test_weights_that_are_inputs_vary_too() -> None:
     runner = SampleRunner("cpu", dataclasses.replace(SETTINGS, weights="inputs"))
     try:

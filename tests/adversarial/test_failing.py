@@ -92,6 +92,7 @@ def test_outputs_of_another_kind_are_a_mismatch(
     assert record["min_t"] is None
 
 
+@pytest.mark.slow
 def test_a_gigabyte_of_output_is_cut_and_noted(trial: Trial) -> None:
     record = trial("prints_much", run=120)
     assert record["status"] in ("ok", "run_failed")

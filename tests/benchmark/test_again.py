@@ -57,6 +57,7 @@ def test_a_record_is_run_again_from_itself(table: Path, tmp_path: Path) -> None:
     assert "gave the same bits" in str(again)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_result(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     run(LINEAR, "eager", out=out, settings=SETTINGS)
@@ -103,6 +104,7 @@ def test_settings_come_back_from_a_record(change: dict[str, Any]) -> None:
         Settings.from_json({**settings.to_json(), "pace": 1})
 
 
+@pytest.mark.slow
 def test_a_record_is_there_when_its_arm_has_ended() -> None:
     from graphnet_datasets.benchmark.executors.sample_runner import CandidateCompiler
 
@@ -131,6 +133,7 @@ def record(tmp_path: Path, table: Path) -> dict[str, Any]:
     return next(row for row in records if row["sample_id"] == LINEAR.id)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unconfined")
 def test_a_record_does_not_choose_imports(
     record: dict[str, Any], table: Path, tmp_path: Path

@@ -135,6 +135,7 @@ def test_a_cheat_is_named(results: Mapping[str, CheckResult]) -> None:
     assert results["right"].cheat == results["wrong"].cheat == ""
 
 
+@pytest.mark.slow
 def test_a_symbolic_graph_is_called_with_other_sizes() -> None:
     def candidate(x, batch):
         import torch

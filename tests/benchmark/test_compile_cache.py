@@ -65,6 +65,7 @@ def test_a_compile_time_is_that_of_empty_caches(
     assert record == {"compile_cache": recorded, "compile_time_s": compile_time_s}
 
 
+@pytest.mark.slow
 def test_eager_takes_nothing_from_carried_caches(tmp_path: Path) -> None:
     (tmp_path / "fxgraph").mkdir()
     (tmp_path / "fxgraph" / "entry").touch()

@@ -25,6 +25,7 @@ def time_it(compiler: str, out: Path, caplog: pytest.LogCaptureFixture, **more: 
     return [record.message for record in caplog.records]
 
 
+@pytest.mark.slow
 def test_an_edited_compiler_is_measured_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,6 +51,7 @@ def test_an_edited_compiler_is_measured_again(
     assert read_runs(out).num_rows == 2
 
 
+@pytest.mark.slow
 def test_differences_between_environments_are_listed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def trial() -> Iterator[Trial]:
     runner.close()
 
 
+@pytest.mark.slow
 def test_a_graph_without_float64_is_judged_without(trial: Trial) -> None:
     inputs = (Input("input", Value("float32", (4, 16))), Input("input", Value("int32", (4, 16))))
     sample = make_sample(

@@ -247,7 +247,7 @@ def test_waiting_lanes_are_notified_of_the_end() -> None:
             waiting.result()
 
 
-@pytest.mark.parametrize("jobs", [None, 3])
+@pytest.mark.parametrize("jobs", [pytest.param(None, marks=pytest.mark.slow), 3])
 def test_overlapping_runs_return_the_same_records_as_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None
 ) -> None:

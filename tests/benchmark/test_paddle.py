@@ -165,7 +165,14 @@ def run_quickly(samples: list[Sample], compiler: str, tmp_path: Path) -> list[di
     return [dict(record) for record in records]
 
 
-@pytest.mark.parametrize("compiler", ["paddle-eager", "paddle-to-static", "paddle-inference"])
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        pytest.param("paddle-eager", marks=pytest.mark.slow),
+        "paddle-to-static",
+        pytest.param("paddle-inference", marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_ends_with_times_and_correct_outputs(compiler: str, tmp_path: Path) -> None:
     good, broken = run_quickly([GOOD, BROKEN], compiler, tmp_path)
     assert (good["status"], good["framework"], good["compiler"]) == ("ok", "paddle", compiler)
@@ -183,6 +190,7 @@ def test_eager_against_itself_is_exact_also_where_it_writes_or_draws(tmp_path: P
     assert drawn["is_deterministic"]
 
 
+@pytest.mark.slow
 def test_failures_end_in_their_phase(tmp_path: Path) -> None:
     results = {
         name: run_quickly([GOOD], f"{__name__}:{name}", tmp_path)[0]
@@ -197,6 +205,7 @@ def test_failures_end_in_their_phase(tmp_path: Path) -> None:
     assert (results["Aborts"]["status"], results["Aborts"]["reason"]) == ("run_failed", "crash")
 
 
+@pytest.mark.slow
 def test_cinn_is_refused_before_any_sample_runs(tmp_path: Path) -> None:
     if paddle.is_compiled_with_cinn():
         pytest.skip("this paddle has CINN")

@@ -74,6 +74,7 @@ def test_random_numbers_have_no_oracle(oracle: Any) -> None:
     assert oracle(DRAWN, "parameters") is None
 
 
+@pytest.mark.slow
 def test_a_record_says_how_far_both_arms_are_from_it(tmp_path: Any) -> None:
     (record,) = run_quickly([GOOD], "paddle-to-static", tmp_path)
     (output,) = record["outputs"]

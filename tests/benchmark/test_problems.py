@@ -9,7 +9,7 @@ import math
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -111,6 +111,12 @@ EXPECTED: Mapping[str, tuple[tuple[str, str], str]] = {
     "truncated_output.py": (FAILED, ""),
 }
 """Outcome on both workloads, and the name of the cheat, for each file of `tests/solutions`."""
+QUICK = (
+    "right.py", "right.cpp", "slow.py", "wrong_shape.py", "bad.cpp", "syntax error", "crashes.py",
+    "constant.py", "previous_answer.py", "skips_calls.py", "patched_timer.py",
+    "patched_reference.py", "half.py", "writes_input.py", "writes_file.py", "forged_messages.py",
+)  # fmt: skip
+"""Solutions that every test run judges; judging the others takes minutes."""
 
 
 @pytest.fixture(scope="module")
@@ -135,18 +141,26 @@ def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verdicts(problem: Problem, temporary: Path) -> Mapping[str, Verdict]:
+    return judged(problem, temporary, QUICK)
+
+
+@pytest.fixture(scope="module")
+def other_verdicts(problem: Problem, temporary: Path) -> Mapping[str, Verdict]:
+    return judged(problem, temporary, sorted(EXPECTED.keys() - QUICK))
+
+
+def judged(problem: Problem, temporary: Path, names: Sequence[str]) -> Mapping[str, Verdict]:
     settings = quick(
         has_oracle=False,
         has_profile=False,
         memory_limit_bytes=2**31,
         phase_timeouts_s={"run": 5.0, "compile": 60.0},
     )
-    names = sorted(EXPECTED)
     sources = [FOLDER / name if "." in name else NOT_PYTHON for name in names]
     with pytest.MonkeyPatch.context() as patch, keep_servers(most=0):
         patch.setattr(tempfile, "tempdir", str(temporary))
-        judged = judge_all(problem, [(source, "") for source in sources], "cpu", settings)
-    return dict(zip(names, judged, strict=True))
+        made = judge_all(problem, [(source, "") for source in sources], "cpu", settings)
+    return dict(zip(names, made, strict=True))
 
 
 def test_every_file_has_an_expected_verdict() -> None:
@@ -154,10 +168,14 @@ def test_every_file_has_an_expected_verdict() -> None:
     assert {path.name for path in FOLDER.glob("*.*")} == names and len(EXPECTED) >= 30
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_a_solution_gets_its_verdict(name: str, verdicts: Mapping[str, Verdict]) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in EXPECTED],
+)
+def test_a_solution_gets_its_verdict(name: str, request: pytest.FixtureRequest) -> None:
     outcomes, cheat = EXPECTED[name]
-    verdict = verdicts[name]
+    fixture = "verdicts" if name in QUICK else "other_verdicts"
+    verdict = request.getfixturevalue(fixture)[name]
     by_sample = {result.sample_id: str(result.outcome) for result in verdict.results}
     for sample_id, outcome in zip(SAMPLES, outcomes, strict=True):
         assert by_sample[sample_id] in outcome.split(" or "), verdict
@@ -198,8 +216,13 @@ def test_feedback_names_the_first_wrong_element(verdicts: Mapping[str, Verdict])
     assert feedback["speedup"] is None and not feedback["is_accepted"]
 
 
-@pytest.mark.usefixtures("verdicts")
-def test_nothing_outside_is_left(temporary: Path) -> None:
+@pytest.mark.parametrize(
+    "fixture", ["verdicts", pytest.param("other_verdicts", marks=pytest.mark.slow)]
+)
+def test_nothing_outside_is_left(
+    fixture: str, temporary: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(fixture)
     assert not (Path.home() / "graphnet-solution-was-here").exists()
     assert list(temporary.iterdir()) == []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -267,6 +290,7 @@ def test_the_prompt_has_reference_workloads_and_rules(problem: Problem) -> None:
         assert expected in text
 
 
+@pytest.mark.slow
 def test_a_pass_is_judged_on_the_graphs_with_its_pattern(tmp_path: Path) -> None:
     (name,) = write_problems(tmp_path, [linear_relu(4, 16, 8), linear_relu(2, 16, 8)])
     chain = linear_relu(4, 16, 8)

@@ -78,6 +78,7 @@ def test_the_same_command_continues_where_a_stopped_one_was(
         assert row == stopped.get(row["run_id"], row)
 
 
+@pytest.mark.slow
 def test_other_settings_are_other_runs(tmp_path: Path) -> None:
     first = run(LINEAR, "eager", out=tmp_path, settings=quick())
     second = run(LINEAR, "eager", out=tmp_path, settings=quick(), seed=1)

@@ -69,6 +69,7 @@ def ending(record: dict[str, Any]) -> tuple[Any, ...]:
     return record["status"], record["reason"], record["phase"], record["error_code"]
 
 
+@pytest.mark.slow
 def test_elements_lie_on_pages_as_those_of_a_model_do(runner: SampleRunner) -> None:
     """NumPy, which draws the elements, asks for huge pages from 4 MB on, torch never does."""
     large = samples.make_sample(
@@ -223,6 +224,7 @@ def test_a_sample_over_the_memory_limit_is_a_failed_baseline(runner: SampleRunne
     assert "MemoryLimitError" in record["error_type"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unconfined")
 def test_a_worker_lost_before_the_baseline_is_tried_once_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

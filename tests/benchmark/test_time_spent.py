@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from graphnet_datasets.benchmark import TimeSpent
@@ -13,6 +14,7 @@ from graphnet_datasets.storage.table import write_table
 from tests.benchmark.samples import LINEAR
 
 
+@pytest.mark.slow
 def test_a_run_prints_each_of_its_phases(tmp_path: Path) -> None:
     table = tmp_path / "samples.parquet"
     write_table([LINEAR], table)

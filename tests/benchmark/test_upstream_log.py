@@ -417,6 +417,7 @@ def word_of(lines: list[str]) -> str:
     return "runtime_fail" if failed else "correct"
 
 
+@pytest.mark.slow
 @given(st.lists(BLOCKS, min_size=1, max_size=4))
 def test_upstreams_word_follows_from_the_lines_alone(blocks: list[Any]) -> None:
     texts = [
@@ -477,6 +478,7 @@ def upstream_score(blocks: list[list[str]], t: int) -> float:
     return math.exp(sum(logs) / len(logs))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True), st.data())
 def test_upstreams_score_follows_from_the_lines_alone(
@@ -544,6 +546,7 @@ def test_the_words_of_the_real_log_follow_from_its_lines() -> None:
     assert import_log(LOG)["upstream_status"] == [word_of(block) for block in blocks]
 
 
+@pytest.mark.slow
 @needs_log
 @settings(max_examples=30)
 @given(st.data())

@@ -244,6 +244,7 @@ def test_other_orders_of_tied_elements_are_not_wrong(positions: list[int], verdi
     assert record["varied_verdict"] == verdict
 
 
+@pytest.mark.slow
 def test_run_takes_the_number_of_variations() -> None:
     runs = run(NUMBER, "eager", settings=VARYING)
     assert runs[0]["varied_verdict"] == "ok"

@@ -82,6 +82,7 @@ DRAWING = dataclasses.replace(
 )
 
 
+@pytest.mark.slow
 def test_a_dropout_at_another_rate_is_found(runner: TrialRunner, tmp_path: Path) -> None:
     result = bisect(DRAWING, f"{PLANTED}:drops_less", tmp_path, runner=runner)
     assert result.ops == (2,)
@@ -122,6 +123,7 @@ def test_positions_that_do_not_sort_are_found(runner: TrialRunner, tmp_path: Pat
     assert result.ops == (2,)
 
 
+@pytest.mark.slow
 def test_the_test_that_is_written_shows_the_failure(runner: TrialRunner, tmp_path: Path) -> None:
     written = bisect(BLOCK, FUSED, tmp_path, runner=runner).write(tmp_path)
     path = written["test_minimal.py"]
@@ -155,6 +157,7 @@ def test_values_that_the_failure_needs_come_along(runner: TrialRunner, tmp_path:
     assert b"\xc8" in found.sample.inputs[0].data
 
 
+@pytest.mark.slow
 def test_a_stopped_bisection_goes_on_where_it_was(runner: TrialRunner, tmp_path: Path) -> None:
     whole = bisect(BLOCK, FUSED, tmp_path / "whole", runner=runner)
     for trials in (2, 3):
@@ -207,6 +210,7 @@ def test_a_compiler_that_there_is_not(runner: TrialRunner, tmp_path: Path) -> No
         bisect(BLOCK, "nothing", tmp_path, runner=runner)
 
 
+@pytest.mark.slow
 def test_many_elements_lie_beside_the_test(runner: TrialRunner, tmp_path: Path) -> None:
     wide = dataclasses.replace(
         BLOCK,
@@ -223,6 +227,7 @@ def test_many_elements_lie_beside_the_test(runner: TrialRunner, tmp_path: Path) 
     assert ended.returncode == 1 and "Tensor-likes are not close" in ended.stderr
 
 
+@pytest.mark.slow
 def test_paddle_is_bisected_too(tmp_path: Path) -> None:
     pytest.importorskip("paddle", reason="paddlepaddle is not installed")
     (row,) = select_rows("paddle/mlp")

@@ -149,6 +149,7 @@ def test_records_become_a_config_and_the_table_of_breaking_operators(
     assert "| tvm | no single operator" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_recorded_graphs_are_not_timed_again(tmp_path: Path) -> None:
     data = tmp_path / "data"
     graph = {**sample_to_row(chain("a", 2, "cv")), "tags": ["small"]}
@@ -168,6 +169,7 @@ def test_recorded_graphs_are_not_timed_again(tmp_path: Path) -> None:
     assert started > first["started_at"][0]
 
 
+@pytest.mark.slow
 def test_so_many_graphs_together_are_timed_under_every_arm_before_the_next_ones(
     tmp_path: Path,
 ) -> None:
@@ -214,6 +216,7 @@ def test_a_graph_that_eager_takes_long_for_has_a_record_under_the_first_arm_alon
     assert found == [("eager", ["quick", "slow"]), ("torchscript", ["quick"])]
 
 
+@pytest.mark.slow
 def test_records_of_a_graph_that_has_changed_since_are_not_shipped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

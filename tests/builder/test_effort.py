@@ -70,6 +70,7 @@ def test_a_line_that_was_cut_off_is_no_record(tmp_path: Path) -> None:
     assert [each.name for each in read_efforts(tmp_path)] == ["timm/x"]
 
 
+@pytest.mark.slow
 def test_real_captures_report_their_effort(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,7 @@ def test_checks_run_no_graph_that_is_too_large(captures: list[Capture], tmp_path
     assert read_checks(path)["torch/a"]["why_excluded"] is None
 
 
+@pytest.mark.slow
 def test_several_graphs_are_checked_at_a_time(captures: list[Capture], tmp_path: Path) -> None:
     pairs = []
     for capture in captures[:4]:

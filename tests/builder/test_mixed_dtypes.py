@@ -67,6 +67,7 @@ def test_autocast_may_make_them_alike() -> None:
     assert mixed_dtypes(after) == []
 
 
+@pytest.mark.slow
 def test_a_large_graph_fails_by_its_readable_problems() -> None:
     wrong, right = (product("torch.matmul", "float32", dtype) for dtype in ("float64", "float32"))
     assert (len(faults_of(wrong)), faults_of(right)) == (1, [])

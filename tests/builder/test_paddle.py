@@ -39,6 +39,7 @@ def test_the_catalog_names_architectures_that_there_are() -> None:
     assert {entry.builder for entry in entries} <= ARCHITECTURES.keys()
 
 
+@pytest.mark.slow
 def test_every_architecture_is_in_the_catalog_or_can_be_built() -> None:
     from builder.architectures_paddle import ARCHITECTURES
 
@@ -47,6 +48,7 @@ def test_every_architecture_is_in_the_catalog_or_can_be_built() -> None:
     assert all(isinstance(ARCHITECTURES[name](), paddle.nn.Layer) for name in unused)
 
 
+@pytest.mark.slow
 def test_two_builds_give_equal_rows(tmp_path: Path) -> None:
     catalog = tmp_path / "catalog.txt"
     catalog.write_text(LINE + "\n")

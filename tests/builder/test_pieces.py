@@ -112,6 +112,7 @@ def test_pieces_that_would_be_torn_apart_are_left_out_together(tmp_path: Path) -
     assert {each.id for each in pending} <= set(placed.left_out)
 
 
+@pytest.mark.slow
 def test_a_loop_of_breaks_is_a_failure() -> None:
     message = f"`torch/breaks` breaks into {MAX_PIECES + 1} graphs, more than {MAX_PIECES}: "
     with pytest.raises(CaptureError, match=f"^{re.escape(message)}"):

@@ -19,6 +19,7 @@ def others(table: pa.Table) -> pa.Table:
     return table.drop_columns(list(VALIDATION_COLUMNS))
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_rows_of_which_nothing_is_known_get_their_outcome(tmp_path: Path) -> None:
     path = tmp_path / "other" / "train-0000.parquet"

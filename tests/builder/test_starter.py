@@ -36,6 +36,7 @@ def files(directory: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_rebuild_gives_equal_bytes_and_a_resumed_build_captures_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

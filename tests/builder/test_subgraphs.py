@@ -29,6 +29,7 @@ from tests.tables import rows
 pytestmark = pytest.mark.torch
 
 
+@pytest.mark.slow
 def test_tables_stand_beside_the_graphs_and_leave_them_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ def dataset(tmp_path: Path) -> Path:
     return write_dataset(tmp_path / "dataset")
 
 
+@pytest.mark.slow
 def test_a_bisection_writes_its_files(dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("bisect", "cv/chain-2", "--dataset", dataset, "--compiler", WRONG, "--out", out)

@@ -38,6 +38,7 @@ def test_a_wrong_candidate_exits_3(sample: Path, tmp_path: Path) -> None:
     assert verdict["wrong_elements"][0]["output"] == 0
 
 
+@pytest.mark.slow
 def test_a_right_candidate_exits_0(sample: Path, tmp_path: Path) -> None:
     candidate = tmp_path / "mine.py"
     candidate.write_text("def same(x):\n    return (x.tanh(),)\n")

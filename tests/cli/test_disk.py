@@ -34,7 +34,7 @@ READING = [
 ]
 SLOW = {"run", "validate", "calibrate", "tasks", "records import"}
 """Verbs that start processes which import a framework, before they write anything."""
-TWICE_IS_SLOW = {"bisect", "kernels", "transform"}
+TWICE_IS_SLOW = {"bisect", "check", "convert", "kernels", "plot", "report", "transform"}
 """The same of verbs of which one kind of output is tried quickly."""
 WRITING = [verb for verb in INVOCATIONS if "{write:" in INVOCATIONS[verb]]
 

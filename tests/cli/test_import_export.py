@@ -20,6 +20,7 @@ def root(tmp_path: Path) -> Path:
     return write_dataset(tmp_path / "source")
 
 
+@pytest.mark.slow
 def test_export_of_all_splits_and_import_are_the_identity(root: Path, tmp_path: Path) -> None:
     output = call("export", tmp_path / "tree", "--dataset", root, "--format", "graphnet").stdout
     assert output == f"30 sample directories written to {tmp_path / 'tree'}\n"

@@ -96,6 +96,7 @@ def test_every_verb_checks_names_and_devices_first(
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_devices_are_checked_before_tables_are_read(tmp_path: Path) -> None:
     write_dataset(tmp_path / "source")
     for words in ("device --device tpu", "calibrate source --device tpu"):
@@ -106,6 +107,7 @@ def test_devices_are_checked_before_tables_are_read(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_run_with_nothing_to_do_starts_no_process(tmp_path: Path) -> None:
     write_dataset(tmp_path / "source")

@@ -99,7 +99,10 @@ def write_bugs(root: Path, compiler: str, verdicts: Mapping[str, str]) -> Path:
 @pytest.mark.parametrize(
     ("verdict", "line", "status"),
     [
-        ("wrong", "  1 known bug still reproduces: compiler_bugs/a", 0),
+        pytest.param(
+            *("wrong", "  1 known bug still reproduces: compiler_bugs/a", 0),
+            marks=pytest.mark.slow,
+        ),
         ("right", "    compiler_bugs/a: wrong, expected right", PARTLY),
     ],
 )
@@ -119,6 +122,7 @@ def test_known_bugs_are_compared_after_the_run_and_strictly_if_asked(
     assert invoke(*command, "--strict").exit_code == status
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_custom_operators_are_run_where_that_is_allowed(tmp_path: Path) -> None:
     path = write_table([WITH_SOURCE], tmp_path / "one.parquet")

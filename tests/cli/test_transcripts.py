@@ -107,8 +107,15 @@ def run_words(name: str, candidates: Path, dataset: Path, out: Path) -> list[str
     [
         ("right", 0, "right: 2 of 2 right. S(-3) = ", ["2", "2", "0", "0", "0"]),
         ("doubles", 3, "doubles: 0 of 2 right, 2 wrong. S(-3) = 0.1", ["2", "0", "2", "0", "0"]),
-        ("slow", 0, "slow: 2 of 2 right. S(-3) = 0.0", ["2", "2", "0", "0", "0"]),
-        ("crashes", 3, "crashes: 0 of 2 right, 2 failed. S(-3) = 0.1", ["2", "0", "0", "2", "0"]),
+        pytest.param(
+            *("slow", 0, "slow: 2 of 2 right. S(-3) = 0.0", ["2", "2", "0", "0", "0"]),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *("crashes", 3, "crashes: 0 of 2 right, 2 failed. S(-3) = 0.1"),
+            ["2", "0", "0", "2", "0"],
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_the_last_ten_lines_say_how_it_went(
@@ -220,9 +227,9 @@ def test_the_doctor_continues_where_it_was_stopped(
 @pytest.mark.parametrize(
     ("name", "exit_code", "verdict"),
     [
-        ("right", 0, r"right   \d"),
+        pytest.param("right", 0, r"right   \d", marks=pytest.mark.slow),
         ("doubles", 3, r"WRONG   at t = -3 \(largest error "),
-        ("slow", 0, r"right   0\.0\d*x"),
+        pytest.param("slow", 0, r"right   0\.0\d*x", marks=pytest.mark.slow),
         ("crashes", 3, r"failed  while \w+: SIGSEGV"),
     ],
 )
@@ -237,6 +244,7 @@ def test_a_check_says_how_it_went(
     assert re.match(rf"test/one  kernels\.py:{name}  {verdict}", lines[0]), lines
 
 
+@pytest.mark.slow
 def test_a_wrong_compiler_is_red_on_a_terminal(
     candidates: Path, dataset: Path, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_an_unknown_name_is_an_error(root: Path, tmp_path: Path) -> None:
     assert not out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_refusals_are_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     graphs = write_table([chain("a/good", 2), overflowing("a/bad")], tmp_path / "two.parquet")
@@ -82,6 +83,7 @@ def test_refusals_are_reported_and_the_rest_is_done(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_parts_are_listed_shown_and_run_as_tasks_are(tmp_path: Path) -> None:
     dataset = tmp_path / "source"

@@ -22,6 +22,8 @@ ENTRIES = [
 ]
 SLOW = {"inductor", "aotinductor"}
 """They call a C++ compiler for every graph, and once more for the machine's abilities."""
+ONCE = {"iree": "multiple_outputs", "jax": "multiple_outputs"}
+"""Compilers that take seconds for a graph, and the one case that every test run tries."""
 
 
 def parameters() -> list[Any]:
@@ -30,7 +32,9 @@ def parameters() -> list[Any]:
             entry,
             case,
             id=f"{entry.name}-{case}",
-            marks=[pytest.mark.slow] if entry.name in SLOW else [],
+            marks=[pytest.mark.slow]
+            if entry.name in SLOW or ONCE.get(entry.name, case) != case
+            else [],
         )
         for entry in ENTRIES
         for case in CASES

@@ -32,6 +32,7 @@ def without_gradients() -> object:
         yield
 
 
+@pytest.mark.slow
 def test_other_sizes_are_compiled_once_each() -> None:
     module, compiler = Scaled(), Jax()
     first, second = torch.randn(3, 2), torch.randn(5, 2)
@@ -53,6 +54,7 @@ def test_dtypes_are_kept(dtype: torch.dtype) -> None:
     assert torch.equal(found, x.T.flip(0))
 
 
+@pytest.mark.slow
 def test_importing_it_changes_nothing_of_torch() -> None:
     # In a process of its own: here it may have been imported before.
     code = (

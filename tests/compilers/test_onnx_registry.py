@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("onnxscript", reason="onnxscript is not installed")
 
 
+@pytest.mark.slow
 def test_each_export_gets_lists_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     from graphnet_datasets.compilers.onnx_registry import keep_registry
 

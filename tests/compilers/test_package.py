@@ -43,6 +43,7 @@ def graphnet(environment: dict[str, str], *arguments: object) -> str:
     return result.stdout
 
 
+@pytest.mark.slow
 def test_it_is_listed_with_its_version_and_where_it_comes_from(installed: dict[str, str]) -> None:
     rows = json.loads(graphnet(installed, "compilers", "--json"))
     (row,) = [row for row in rows if row["name"] == "inference-mode"]

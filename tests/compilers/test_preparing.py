@@ -69,6 +69,7 @@ def test_eager_and_torchscript_need_nothing_of_the_framework_s_compiler() -> Non
     }
 
 
+@pytest.mark.slow
 def test_imports_of_onnxruntime_happen_before_the_fork() -> None:
     pytest.importorskip("onnxscript", reason="onnxscript is not installed: [onnxruntime]")
     assert prepared_for("eager", "onnxruntime") == {
@@ -79,6 +80,7 @@ def test_imports_of_onnxruntime_happen_before_the_fork() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_compiler_of_somebody_else_finds_all_imported() -> None:
     assert prepared_for("eager", "tests.candidates:correct") == {
         "inductor": True,
@@ -96,6 +98,7 @@ def headers_for_inductor(**environment: str) -> dict[str, Any]:
     return told_by_server(_HEADERS, "eager", "inductor", **environment)
 
 
+@pytest.mark.slow
 def test_the_header_of_inductor_s_kernels_is_compiled_before_the_fork_and_kept() -> None:
     found = headers_for_inductor()
     assert Path(found["directory"]) == cache_directory("inductor_headers")
@@ -104,6 +107,7 @@ def test_the_header_of_inductor_s_kernels_is_compiled_before_the_fork_and_kept()
     assert found["threads"] == 1
 
 
+@pytest.mark.slow
 def test_where_there_is_no_place_for_the_header_inductor_keeps_it_as_ever(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no directory")
     found = headers_for_inductor(XDG_CACHE_HOME=str(tmp_path / "file"))

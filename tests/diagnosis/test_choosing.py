@@ -47,6 +47,7 @@ def test_each_prefix_has_graphs_parts_and_bugs() -> None:
     assert str(subset) == "5 whole graphs of 1 task, 1 frequent part, 2 known bugs"
 
 
+@pytest.mark.slow
 def test_the_embedded_dataset_has_bugs_of_a_compiler() -> None:
     own = choose_subset("tvm", 24)
     assert (len(own.graphs), len(own.parts), own.num_tasks) == (16, 4, 6)

@@ -44,6 +44,7 @@ def test_different_failures_come_first() -> None:
     assert worst[4:] == ["small", "crash-1", "crash-2", "slow"]
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_run_stops_after_the_record_at_which_its_time_is_up() -> None:
     samples = [chain(f"test/chain-{number}", number) for number in (1, 2)]

@@ -62,6 +62,7 @@ def test_import_export_import_is_the_identity(
         assert folder.as_posix().endswith(f"{root}/{sample.id}")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(samples())
 def test_any_sample_reads_back_exactly(sample: Sample) -> None:

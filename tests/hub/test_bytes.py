@@ -6,6 +6,7 @@ import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from graphnet_datasets import Sample, load_dataset
 from graphnet_datasets.sample import Input, Value
@@ -33,6 +34,7 @@ def large(task: str, num_ops: int, seed: int) -> Sample:
     )
 
 
+@pytest.mark.slow
 def test_only_needed_parts_of_shards_are_fetched(hub: Hub) -> None:
     push([large("cv", size, size) for size in range(1, 101)], REPO, split="train")
     push([large("cv", size, size) for size in range(101, 201)], REPO, split="train")

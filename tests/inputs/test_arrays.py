@@ -66,6 +66,7 @@ def test_every_dtype_has_elements_of_its_size(dtype: str) -> None:
     assert array.flags.c_contiguous
 
 
+@pytest.mark.slow
 @given(samples(), st.sampled_from(["replay", "probe"]))
 def test_every_sample_either_has_inputs_or_contradicts_itself(sample: Sample, mode: str) -> None:
     for index, each in enumerate(sample.inputs):

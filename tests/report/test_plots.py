@@ -86,6 +86,7 @@ def test_one_task_has_no_pictures_by_task(tmp_path: Path) -> None:
     assert sorted({path.stem for path in written}) == sorted([*BY_TASK, "latency", "samples"])
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_files(plots: tuple[Path, list[Path]], tmp_path: Path) -> None:
     import matplotlib
 

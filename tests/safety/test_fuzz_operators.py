@@ -16,10 +16,10 @@ REPOSITORY = Path(__file__).parents[2]
     ("framework", "what"),
     [
         ("torch", "calls"),
-        ("torch", "walks"),
-        ("torch", "programs"),
+        pytest.param("torch", "walks", marks=pytest.mark.slow),
+        pytest.param("torch", "programs", marks=pytest.mark.slow),
         pytest.param("paddle", "calls", marks=pytest.mark.paddle),
-        pytest.param("paddle", "programs", marks=pytest.mark.paddle),
+        pytest.param("paddle", "programs", marks=[pytest.mark.paddle, pytest.mark.slow]),
     ],
 )
 def test_no_checked_operator_dies(framework: str, what: str) -> None:
@@ -35,6 +35,7 @@ def test_no_checked_operator_dies(framework: str, what: str) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_fuzzer_finds_crashes() -> None:
     """Treat an operator that does not validate its operands as checked, and find its crash."""
     name = "torch.ops.aten._cdist_backward.default"

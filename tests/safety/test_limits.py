@@ -148,6 +148,7 @@ def test_paddle_builds_nothing_huge(op: Op) -> None:
         module(**make_inputs(sample))
 
 
+@pytest.mark.slow
 @pytest.mark.paddle
 @pytest.mark.usefixtures("second_per_look")
 def test_preparing_a_graph_of_paddle_ends_in_time() -> None:

@@ -206,7 +206,13 @@ ODD_JSON = ("[" * 100_000, "9" * 5000, "NaN", '{"a": 1e999}', '{"a": NaN}', "nul
             "{", '{"a": {"b": [[]]}}', '{"timing": 3}', "\ud800")  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ODD_JSON, ids=lambda text: text[:12])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(text, id=text[:12], marks=pytest.mark.slow if place % 4 else ())
+        for place, text in enumerate(ODD_JSON)
+    ],
+)
 def test_odd_json_in_records_raises_our_errors(
     text: str, records: Any, tmp_path: Path, offline: None
 ) -> None:

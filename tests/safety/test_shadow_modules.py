@@ -73,7 +73,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("fresh_servers")
-@pytest.mark.parametrize("module", SERVERS)
+@pytest.mark.parametrize(
+    "module",
+    [
+        pytest.param(name, marks=pytest.mark.slow if place % 4 else ())
+        for place, name in enumerate(SERVERS)
+    ],
+)
 def test_a_worker_starts_without_the_working_directory(
     module: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ import gc
 import subprocess
 import sys
 
+import pytest
+
 from graphnet_datasets.sample import Sample
 from graphnet_datasets.sample.per_sample import PerSample
 
@@ -24,6 +26,7 @@ def test_equal_samples_are_distinguished() -> None:
     assert (known.get(first), known.get(second)) == ("first", "second")
 
 
+@pytest.mark.slow
 def test_it_is_forgotten_with_its_sample() -> None:
     known = PerSample[int]()
     samples = [empty() for _ in range(3)]

@@ -244,6 +244,7 @@ def test_another_graph_under_the_same_name_is_no_pair() -> None:
     assert comparison.only_in_a == comparison.only_in_b == ("x",)
 
 
+@pytest.mark.slow
 @given(run_rows(statuses=(Status.OK, Status.RUN_FAILED)))
 def test_a_run_set_against_itself_has_no_regressions(rows: list[dict[str, Any]]) -> None:
     comparison = compare(rows, rows)
@@ -256,6 +257,7 @@ def test_a_run_set_against_itself_has_no_regressions(rows: list[dict[str, Any]])
     }
 
 
+@pytest.mark.slow
 @given(run_rows(statuses=(Status.OK, Status.RUN_FAILED)), run_rows(statuses=(Status.OK,)))
 def test_turning_the_comparison_round_turns_the_verdicts(
     a: list[dict[str, Any]], b: list[dict[str, Any]]

@@ -22,6 +22,7 @@ from graphnet_datasets.scores import (
 from .run_rows import FOUR, make_run, run_rows
 
 
+@pytest.mark.slow
 @given(run_rows())
 def test_predictions_and_references_score_as_the_records_do(rows: list[dict[str, Any]]) -> None:
     inputs = to_metric_inputs(rows)

@@ -277,6 +277,7 @@ def test_es_is_the_geometric_mean_over_samples(rows: list[dict[str, Any]], p: fl
         assert scores.at(t)["ES"] == pytest.approx(math.prod(values) ** (1 / len(rows)), rel=1e-9)
 
 
+@pytest.mark.slow
 @given(run_rows(), PENALTIES, FAILURE_VALUES, st.sampled_from(sorted(VARIANTS)))
 def test_both_forms_agree(rows: list[dict[str, Any]], p: float, b: float, variant: str) -> None:
     s = speedup_score(rows, p, b, variant, has_intervals=False)

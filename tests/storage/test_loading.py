@@ -456,6 +456,7 @@ def test_a_repository_that_does_not_exist_says_so() -> None:
     )
 
 
+@pytest.mark.slow
 def test_cached_datasets_load_offline(repository: str) -> None:
     assert len(load_dataset(repository, "nlp", split="train")) == 5
     script = (
@@ -479,6 +480,7 @@ def test_a_readme_is_written_again_for_plain_datasets(root: Path) -> None:
     assert len(datasets.load_dataset(str(root), "nlp", split="train")) == 7
 
 
+@pytest.mark.slow
 def test_a_filter_fetches_only_the_row_groups_that_it_needs(hub: Hub, tmp_path: Path) -> None:
     rng = random.Random(0)  # noqa: S311 - noise, not a secret
     noisy = [

@@ -32,6 +32,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("dataset"))
 
 
+@pytest.mark.slow
 def test_selecting_embedded_samples_imports_neither_datasets_nor_pandas_nor_a_framework() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SELECT], capture_output=True, text=True, check=True, timeout=300
@@ -39,7 +40,7 @@ def test_selecting_embedded_samples_imports_neither_datasets_nor_pandas_nor_a_fr
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("config", ["audio", "fusible"])
+@pytest.mark.parametrize("config", ["audio", pytest.param("fusible", marks=pytest.mark.slow)])
 def test_embedded_rows_are_those_of_load_dataset(config: str) -> None:
     loaded = list(load_dataset(STARTER, config, split="all"))
     assert list(read_local_rows(STARTER, config)) == loaded

@@ -77,6 +77,7 @@ def test_all_samples_cover_everything(rows: list[dict[str, Any]]) -> None:
     assert all(share[-1] == 1.0 for share in found.shares.values())
 
 
+@pytest.mark.slow
 def test_every_kind_can_be_covered_on_embedded_graphs() -> None:
     rows = list(load_dataset("graphnet", "audio", split="all"))
     found = cover(rows, 5, tuple(KINDS))

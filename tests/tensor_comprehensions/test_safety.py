@@ -74,6 +74,7 @@ def test_characters_and_calls_outside_of_the_language_are_refused(text: str) -> 
         define(text)
 
 
+@pytest.mark.slow
 def test_endless_computations_are_refused() -> None:
     bombs = [
         "def f(float(N) A) -> (O) { O(i) = " + "(" * 100_000 + " }",

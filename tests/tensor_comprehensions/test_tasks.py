@@ -200,6 +200,7 @@ def test_every_tuner_tunes_a_definition(
     assert {row.tuner for row in result.rows} == {name}
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_and_its_records_replay(task: Task, tmp_path: Path) -> None:
     write_tuning(tmp_path / "tasks", [task])
     settings: dict[str, Any] = {"tuner": "random", "trials": 3, "plan": PLAN, "limits": LIMITS}

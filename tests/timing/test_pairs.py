@@ -305,7 +305,10 @@ def test_device_events_cover_work_on_other_streams() -> None:
 
 
 @pytest.mark.parametrize("spike_share", [0.0, 0.02], ids=["normal", "heavy_tails"])
-@pytest.mark.parametrize(("spread", "first_is_slower"), [(0.012, 0.0), (0.03, 0.0), (0.01, 0.01)])
+@pytest.mark.parametrize(
+    ("spread", "first_is_slower"),
+    [(0.012, 0.0), pytest.param(0.03, 0.0, marks=pytest.mark.slow), (0.01, 0.01)],
+)
 def test_the_stopping_rule_keeps_the_interval_honest(
     spread: float, first_is_slower: float, spike_share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,7 @@ def test_oneshot(pool: Path, run: Callable[..., Figures]) -> None:
     assert reached[160, "trees", 5] >= reached[160, "random", 1]
 
 
+@pytest.mark.slow
 def test_gnn(pool: Path, run: Callable[..., Figures]) -> None:
     pytest.importorskip("torch_geometric")
     figures = run(
@@ -151,6 +152,7 @@ def test_gnn(pool: Path, run: Callable[..., Figures]) -> None:
         assert difference == pytest.approx(gnn[split] - trees[split], abs=2e-4)
 
 
+@pytest.mark.slow
 def test_the_study_goes_on_and_fills_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ def run(text: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @needs_tvm
 def test_a_light_import_registers_this_processors_intrinsics_only() -> None:
     run(LIGHT + (REGISTERED if default_intrinsics() == ("x86",) else ""))

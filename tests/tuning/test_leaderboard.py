@@ -57,6 +57,7 @@ def Never(*_: object, **__: object) -> None:  # noqa: N802 - stands for a class
     raise TuningError("It needs a machine.")
 
 
+@pytest.mark.slow
 def test_the_embedded_records_are_replayed_by_name() -> None:
     arguments = ["--tuner", "random", "--trials", "4", "--seeds", "1", "--json"]
     result = CliRunner().invoke(app, ["tune", "--replay", "graphnet", *arguments])

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_they_are_many_of_many_tasks_and_all_can_be_read() -> None:
     found = read_records("graphnet", with_features=False)
     assert not found.skipped

@@ -230,6 +230,7 @@ def task_that_runs(command: str) -> Task:
     return make_task(workload, "evil", target, workload_text(workload), [((4,), "int32")] * 2)
 
 
+@pytest.mark.slow
 @needs_tvm
 def test_a_workload_that_calls_system_is_not_built(tmp_path: Path) -> None:
     from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan
@@ -289,6 +290,7 @@ def test_a_block_with_undeclared_reads_is_refused(workloads: list[str]) -> None:
         load_workload(edited(text, edit))
 
 
+@pytest.mark.slow
 @needs_tvm
 def test_mutations_that_pass_do_not_kill_tvm() -> None:
     command = [sys.executable, "-m", "tests.tuning.fuzzing_programs", "--count", "250"]

@@ -63,6 +63,7 @@ def test_unused_servers_end_too(jobs: int) -> None:
     assert not len(servers)
 
 
+@pytest.mark.slow
 def test_the_outcomes_are_the_same_in_one_process_and_beside_each_other() -> None:
     with Validator(jobs=1) as one, Validator(jobs=2) as two:
         assert one.validate(VALID) == two.validate(VALID)

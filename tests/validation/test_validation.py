@@ -125,6 +125,7 @@ def test_one_check(
     assert_found(validator, sample, check, outcome, reason)
 
 
+@pytest.mark.slow
 def test_custom_operators_run_where_that_is_allowed() -> None:
     refused = validate(WITH_SOURCE)
     assert [each.outcome for each in refused.results] == ["passed"] * 3 + ["skipped"] * 3

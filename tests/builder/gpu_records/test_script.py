@@ -78,6 +78,7 @@ def test_all_arms_take_a_slice_before_any_takes_the_next() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_script_creates_missing_records_and_reports_the_rest(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ class Terminated(Session):
         signal.raise_signal(signal.SIGTERM)
 
 
+@pytest.mark.slow
 def test_a_session_that_is_ended_keeps_its_records_and_goes_on_later(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -78,7 +78,13 @@ def compare_with_original(folder: Path) -> str:
     return json.loads(lines[-1])["status"]
 
 
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if place > 1 else ())
+        for place, name in enumerate(FAST)
+    ],
+)
 def test_outputs_are_those_of_the_original(upstream_samples: Path, name: str) -> None:
     assert compare_with_original(upstream_samples / "paddle_samples" / name) == "equal"
 

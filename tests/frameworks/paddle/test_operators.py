@@ -123,6 +123,7 @@ def test_the_table_is_large_and_plain() -> None:
     assert all(name.isidentifier() and not name.startswith("_") for name in FUNCTION_NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.paddle
 def test_unique_runs_in_eager_mode_and_in_a_program() -> None:
     code = """

@@ -70,6 +70,7 @@ def test_a_real_sample_in_detail(upstream_samples: Path) -> None:
     assert image.statistics.max == 2.64
 
 
+@pytest.mark.slow
 @given(samples("paddle"))
 def test_any_sample_prints_as_text_that_parses_to_it(sample: Sample) -> None:
     def without_strides(value: Value) -> Value:

@@ -180,6 +180,7 @@ def test_limits_come_before_work(target: str, args: tuple[Any, ...], verb: Any) 
         )
 
 
+@pytest.mark.slow
 def test_shared_lists_do_not_grow_without_end() -> None:
     """Sixty lists, each of which holds the one before twice, have 2**60 leaves."""
     pairs = [Op("operator.add", (ListArg((Ref(at),)), ListArg((Ref(at),)))) for at in range(60)]
@@ -189,6 +190,7 @@ def test_shared_lists_do_not_grow_without_end() -> None:
             verb(Sample("example/pairs", "torch", "other", (matrix,), tuple(pairs), Ref(60)))
 
 
+@pytest.mark.slow
 def test_lists_count_as_memory() -> None:
     lists = tuple(Op("operator.mul", (ListArg((0,)), 90_000)) for _ in range(40))
     outputs = tuple(map(Ref, range(40)))

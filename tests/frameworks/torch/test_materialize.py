@@ -299,6 +299,7 @@ def test_both_ways_of_binding_weights_give_the_same_bits(sample: Sample) -> None
     assert list(map(bits, flatten(by_inputs))) == list(map(bits, flatten(bound)))
 
 
+@pytest.mark.slow
 @given(strategies.samples(framework="torch"))
 @settings(max_examples=60)
 def test_any_sample_materializes_or_fails_with_an_error_of_ours(sample: Sample) -> None:

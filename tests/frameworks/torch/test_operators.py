@@ -240,6 +240,7 @@ def test_an_entry_made_by_hand_is_not_resolved() -> None:
         resolve(forged)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300) | st.from_regex(r"torch(\.[a-z_]{1,9}){1,4}", fullmatch=True))
 def test_any_text_is_an_entry_or_a_clear_error(name: str) -> None:
     try:

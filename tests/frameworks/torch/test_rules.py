@@ -524,6 +524,7 @@ def small_samples() -> list[Sample]:
     return [Sample.from_row(row) for row in itertools.islice(rows, 0, None, 9)]
 
 
+@pytest.mark.slow
 def test_the_quick_walk_agrees_with_the_full_walk() -> None:
     samples = small_samples()
     assert len(samples) >= 15

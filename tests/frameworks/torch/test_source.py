@@ -89,6 +89,7 @@ def test_reading_does_not_import_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 @given(samples("torch"))
 def test_any_printable_sample_reads_back(sample: Sample) -> None:
     for names in ("canonical", "source"):

@@ -34,6 +34,7 @@ def linear(name: str, std: float, width: int = 16) -> Sample:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_rows_of_a_file_are_calibrated_in_place_and_once(tmp_path: Path) -> None:
     samples = [linear("a/fits", 0.25), linear("a/large", 90.0), linear("a/broken", 1.0, width=3)]
@@ -75,6 +76,7 @@ def test_rows_of_several_row_groups_are_calibrated(tmp_path: Path) -> None:
     assert {place for place, name in enumerate(calibrations) if name == "calibrated"} == done
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_stop_loses_no_graph_that_was_done(tmp_path: Path) -> None:
     samples = [linear(f"a/{number}", 90.0 - 30 * number) for number in range(3)]
@@ -244,6 +246,7 @@ def test_a_device_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     assert read_table(path)["calibration"].to_pylist() == [None]
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.paddle
 def test_graphs_of_another_framework_than_torch_stay_on_the_cpu(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def test_a_tree_becomes_a_dataset_by_task_and_family(tmp_path: Path) -> None:
     assert read_report(report.report_path) == list(report.outcomes)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_costs_are_counted_when_asked_for(tmp_path: Path) -> None:
     tree = plant(tmp_path / "samples", "a/one")
@@ -110,6 +111,7 @@ def test_every_directory_is_in_the_report_with_its_reason(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.slow
 def test_the_same_graph_twice_is_recorded_and_kept_only_if_asked_for(tmp_path: Path) -> None:
     tree = plant(tmp_path / "samples", "a/first")
     plant(tree, "b/second")
@@ -249,6 +251,7 @@ def check_identity(tree: Path, directory: Path) -> None:
     assert export_dataset(directory / "copy", directory / "second").is_dir()
 
 
+@pytest.mark.slow
 def test_import_export_import_is_the_identity_on_real_directories(
     upstream_samples: Path, tmp_path: Path
 ) -> None:

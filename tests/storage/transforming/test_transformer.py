@@ -75,6 +75,7 @@ def test_graphs_are_cast_and_refusals_are_reported(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine"], "nothing else is left"
 
 
+@pytest.mark.slow
 def test_training_steps_are_chosen_by_their_kind(tmp_path: Path) -> None:
     """A worker runs graphs without gradients, and has to ask for them where they are wanted."""
     step = Step("backward", {"kind": "joint"})
@@ -87,6 +88,7 @@ def test_training_steps_are_chosen_by_their_kind(tmp_path: Path) -> None:
     assert select_rows(tmp_path / "mine", Filters(kind=("graph",))) == []
 
 
+@pytest.mark.slow
 def test_steps_follow_one_another_and_equal_parts_are_merged(tmp_path: Path) -> None:
     names = {"a/one": 2, "b/two": 3, "c/three": 4}
     families = dict(zip(names, map(family_in, ("test", "train", "validation")), strict=True))
@@ -104,6 +106,7 @@ def test_steps_follow_one_another_and_equal_parts_are_merged(tmp_path: Path) -> 
     assert Sample.from_row(only).num_ops == 1
 
 
+@pytest.mark.slow
 def test_parts_of_two_methods_are_distinguished_and_do_not_leak(tmp_path: Path) -> None:
     """The method that looks at few graphs finds in `test` what is in `train` as well."""
     small = chain("a/small", 3)
@@ -145,6 +148,7 @@ def test_parts_of_two_methods_are_distinguished_and_do_not_leak(tmp_path: Path) 
         Filters(method=("inducto",))
 
 
+@pytest.mark.slow
 def test_equal_sources_give_equal_files(tmp_path: Path) -> None:
     rows = [row(chain(f"a/{size}", size), str(size)) for size in (4, 2, 3)]
     rows.append(row(overflowing("a/other"), "x"))
@@ -222,6 +226,7 @@ def test_nothing_to_transform_and_a_wrong_executor_are_errors(tmp_path: Path) ->
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_a_killed_transform_goes_on_where_it_was(tmp_path: Path) -> None:
     samples = [chain(f"a/{size}", size) for size in range(1, 12)]
     write_table(samples, tmp_path / "graphs.parquet")

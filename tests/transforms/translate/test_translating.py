@@ -128,6 +128,7 @@ def test_a_sample_of_paddle_is_refused() -> None:
         translate(translated)
 
 
+@pytest.mark.slow
 def test_both_are_run_in_processes_of_their_own_and_compared() -> None:
     sample = graph(Op("torch.nn.functional.gelu", (Ref(0),)))
     other = graph(Op("torch.nn.functional.gelu", (Ref(0),), (("approximate", "tanh"),)))
