@@ -104,24 +104,26 @@ def verdicts(
 def ship(rows: Sequence[Mapping[str, Any]], dataset: Path) -> list[dict[str, Any]]:
     """Replace the baselines of a dataset, and return all rows of its table of solutions.
 
-    Solutions of other authors, and baselines of problems without new rows, are kept as long as
-    their problem exists with the same form.
+    Earlier rows are kept as long as their problem exists with the same form and workloads.
     """
-    standing = [
+    earlier = [
         row
         for path in sorted((dataset / SOLUTIONS.name).glob("*.parquet"))
         for row in read_table(path).to_pylist()
     ]
-    forms = {problem.id: problem.row["form"] for problem in load_problems(source=dataset)}
-    merged = {row["solution_id"]: row for row in [*standing, *rows]}
-    kept = sorted(
-        (row for row in merged.values() if forms.get(row["problem_id"]) == row["form"]),
+    current = {
+        (problem.id, problem.row["form"], frozenset(part["id"] for part in problem.parts))
+        for problem in load_problems(source=dataset)
+    }
+    merged = {row["solution_id"]: row for row in [*earlier, *rows]}
+    solutions = sorted(
+        (row for row in merged.values() if _judged_problem(row) in current),
         key=lambda row: (row["problem_id"], row["source"], row["solution_id"]),
     )
     with replaced_directory(dataset / SOLUTIONS.name) as place:
-        write_shards([to_arrow(kept, SOLUTIONS)], place, "train", table=SOLUTIONS)
+        write_shards([to_arrow(solutions, SOLUTIONS)], place, "train", table=SOLUTIONS)
     write_readme(dataset)
-    return kept
+    return solutions
 
 
 def add_baselines(parser: argparse.ArgumentParser) -> None:
@@ -150,13 +152,18 @@ def _baselines(options: argparse.Namespace) -> int:
         for of_problem in finished
         for verdict in of_problem
     ]
-    kept = ship(rows, options.out)
+    solutions = ship(rows, options.out)
     print(
         f"{counted(len(finished), 'problem')} of {len(problems):,} with baselines; "
-        f"{counted(len(kept), 'row')} in `{options.out / SOLUTIONS.name}`"
+        f"{counted(len(solutions), 'row')} in `{options.out / SOLUTIONS.name}`"
     )
     return 0
 
 
 def _is_of(problem: Problem, framework: str) -> bool:
     return problem.row["framework"] == framework
+
+
+def _judged_problem(row: Mapping[str, Any]) -> tuple[str, str, frozenset[str]]:
+    parts = frozenset(verdict["part_id"] for verdict in row["verdicts"])
+    return row["problem_id"], row["form"], parts

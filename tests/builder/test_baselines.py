@@ -63,6 +63,7 @@ def test_other_solutions_stay_and_those_of_changed_problems_go(
     foreign = {**rows[0], "solution_id": "0" * 32, "author": "someone", "language": "python"}
     write_solution(foreign, dataset)
     write_solution({**foreign, "solution_id": "1" * 32, "form": "another form"}, dataset)
+    write_solution({**foreign, "solution_id": "2" * 32, "verdicts": []}, dataset)
     kept = ship(rows, dataset)
     assert {row["solution_id"] for row in kept} == {"0" * 32} | {row["solution_id"] for row in rows}
     assert sorted(row["solution_id"] for row in solutions(dataset)) == sorted(
