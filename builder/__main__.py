@@ -71,6 +71,9 @@ def main(arguments: list[str] | None = None) -> int:
         commands.add_parser("baselines", help="judge compilers on the problems of a dataset")
     )
     _add_tuning(commands.add_parser("tuning", help="add tasks and records of tuning to a dataset"))
+    _add_machine_code(
+        commands.add_parser("machine-code", help="add features of machine code to tuning records")
+    )
     _add_catalog(commands.add_parser("catalog", help="build the full dataset from all sources"))
     add_goals(commands.add_parser("goals", help="compare a dataset with its goals"))
     add_notebooks(commands.add_parser("notebooks", help="execute the notebooks of examples/"))
@@ -175,6 +178,17 @@ def _add_tuning(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_tuning)
     parser.add_argument("pool", type=Path, help="dataset written by `graphnet tune`")
     parser.add_argument("--out", type=Path, default=EMBEDDED)
+
+
+def _add_machine_code(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=_machine_code)
+    parser.add_argument("--out", type=Path, default=EMBEDDED)
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        default=Path("build/machine_code.jsonl"),
+        help="file of finished records; the same command continues it",
+    )
 
 
 def _add_catalog(parser: argparse.ArgumentParser) -> None:
@@ -356,6 +370,18 @@ def _tuning(options: argparse.Namespace) -> int:
     from .tuning import ship
 
     print(ship(options.pool, options.out))
+    write_card(options.out)
+    return 0
+
+
+def _machine_code(options: argparse.Namespace) -> int:
+    from .starter import write_card
+    from .tuning import add_machine_code
+
+    def show(done: int, total: int) -> None:
+        print(f"{done:,} of {total:,}", flush=True)
+
+    print(add_machine_code(options.out, options.journal, on_record=show))
     write_card(options.out)
     return 0
 

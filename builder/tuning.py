@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 
+from graphnet_datasets.atomic import append_json
+from graphnet_datasets.decoding import read_journal
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.terminal import counted
-from graphnet_datasets.tuning.records import fill_tuning, read_records
+from graphnet_datasets.tuning.isolated_space import IsolatedSpace
+from graphnet_datasets.tuning.records import TuningRecords, fill_tuning, read_records
 from graphnet_datasets.tuning.tables import TUNING_RECORDS, TUNING_TASKS
 
 MAX_BYTES = 25 * 2**20
 """Size limit of both tables in the wheel."""
+
+_BATCH = 64
+"""Schedules that are compiled between two writes of the journal."""
 
 
 def ship(pool: Path, out: Path) -> str:
@@ -35,6 +44,56 @@ def ship(pool: Path, out: Path) -> str:
         raise GraphNetError(
             f"`{pool}` cannot be shipped: {records.skipped_text}. Remove these rows."
         )
+    return _replace(records, out)
+
+
+def add_machine_code(out: Path, journal: Path, *, on_record: Callable[[int, int], None]) -> str:
+    """Compile the schedules of a dataset's records again and store their machine code's features.
+
+    Records that have features of the present version are left as they are. Each result is appended
+    to `journal`, from which an interrupted call continues. `on_record` receives the numbers of
+    finished and of all records. Returns a summary line.
+
+    Raises:
+        DatasetNotFoundError: the dataset has no tasks or records.
+        GraphNetError: the tables would take more than `MAX_BYTES`.
+    """
+    records = read_records(out)
+    codes: dict[str, list[float] | None] = dict(read_journal(journal))
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    with IsolatedSpace() as space:
+        waiting = [
+            row
+            for row in records.measurements
+            if row.machine_code_set != space.machine_code_set and row.record_id not in codes
+        ]
+        number = len(waiting) + len(codes)
+        for task in records.tasks.values():
+            own = [row for row in waiting if row.task_id == task.task_id]
+            if own:
+                space.add(task)
+            for start in range(0, len(own), _BATCH):
+                batch = own[start : start + _BATCH]
+                vectors = space.machine_code_of([row.candidate for row in batch])
+                for row, vector in zip(batch, vectors, strict=True):
+                    codes[row.record_id] = None if vector is None else vector.tolist()
+                    append_json(journal, [row.record_id, codes[row.record_id]])
+                on_record(len(codes), number)
+        rows = [
+            dataclasses.replace(
+                row,
+                machine_code=np.asarray(code, np.float32),
+                machine_code_set=space.machine_code_set,
+            )
+            if (code := codes.get(row.record_id)) is not None
+            else row
+            for row in records.measurements
+        ]
+    return _replace(dataclasses.replace(records, measurements=tuple(rows)), out)
+
+
+def _replace(records: TuningRecords, out: Path) -> str:
+    """Replace the tables of tuning of a dataset directory, and return a summary line."""
     rows = sorted(records.measurements, key=lambda row: (row.task_id, row.run_id, row.trial))
     measured = {row.task_id for row in rows}
     tasks = [task for key, task in records.tasks.items() if key in measured]
@@ -45,7 +104,7 @@ def ship(pool: Path, out: Path) -> str:
         size = sum(path.stat().st_size for path in staged.rglob("*.parquet"))
         if size > MAX_BYTES:
             raise GraphNetError(
-                f"The tables of `{pool}` take {size} bytes; at most {MAX_BYTES} may be embedded. "
+                f"The tables of tuning take {size} bytes; at most {MAX_BYTES} may be embedded. "
                 "Ship fewer records."
             )
         for name in names:

@@ -15,7 +15,7 @@ only data that the rows of the run lack (counters, the order of draws); `restore
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,6 +34,9 @@ class Space(abc.ABC):
 
     feature_set: str = ""
     """Name and version of the features; rows of different feature sets are not mixed."""
+
+    machine_code_set: str = ""
+    """Name and version of the features of machine code, "" if the space computes none."""
 
     @abc.abstractmethod
     def sample(self, task: Task, n: int, seed: int) -> list[Candidate]:
@@ -95,18 +98,36 @@ class Space(abc.ABC):
             "not learn from program graphs."
         )
 
+    def machine_code(self, candidate: Candidate) -> np.ndarray:
+        """Return the features of the compiled program, float32 [n], without running it.
+
+        Raises:
+            TuningError: the candidate cannot be compiled, or the space compiles none.
+        """
+        raise TuningError(
+            f"`{type(self).__name__}` does not implement `machine_code`. Choose a cost model that "
+            "does not learn from machine code."
+        )
+
     def features_of(self, candidates: Sequence[Candidate]) -> list[np.ndarray | None]:
         """Return `features` of several candidates, with None for those that cannot be scheduled.
 
         Override this method if a batch is cheaper (threads, a worker process).
         """
-        matrices: list[np.ndarray | None] = []
-        for candidate in candidates:
-            try:
-                matrices.append(self.features(candidate))
-            except TuningError:
-                matrices.append(None)
-        return matrices
+        return [_or_none(self.features, candidate) for candidate in candidates]
+
+    def machine_code_of(self, candidates: Sequence[Candidate]) -> list[np.ndarray | None]:
+        """Return `machine_code` of several candidates, with None for those that do not compile."""
+        return [_or_none(self.machine_code, candidate) for candidate in candidates]
+
+
+def _or_none(
+    features_of: Callable[[Candidate], np.ndarray], candidate: Candidate
+) -> np.ndarray | None:
+    try:
+        return features_of(candidate)
+    except TuningError:
+        return None
 
 
 class CostModel(abc.ABC):

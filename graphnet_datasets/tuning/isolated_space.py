@@ -32,6 +32,8 @@ _FOREVER_S = 30 * 24 * 3600.0
 _SOCKET = "space"
 _CHUNK = 256
 """Candidates per request for features, which is a few megabytes."""
+_COMPILED_CHUNK = 64
+"""Candidates per request for machine code, which takes a fraction of a second for each."""
 
 
 class IsolatedSpace(Space):
@@ -120,11 +122,29 @@ class IsolatedSpace(Space):
 
     def features_of(self, candidates: Sequence[Candidate]) -> list[np.ndarray | None]:
         """Return the features of several candidates, None for those that cannot be scheduled."""
-        matrices: list[np.ndarray | None] = []
-        for start in range(0, len(candidates), _CHUNK):
-            data = self._of("features_of", candidates[start : start + _CHUNK])
-            matrices += [None if array is None else decode_array(array) for array in data]
-        return matrices
+        return self._arrays("features_of", candidates, _CHUNK)
+
+    def machine_code(self, candidate: Candidate) -> np.ndarray:
+        """Return the features of the compiled program, float32 [n]; see `machine_code`."""
+        (features,) = self.machine_code_of([candidate])
+        if features is None:
+            raise TuningError(
+                "The schedule of a candidate does not compile. Leave out this candidate."
+            )
+        return features
+
+    def machine_code_of(self, candidates: Sequence[Candidate]) -> list[np.ndarray | None]:
+        """Return `machine_code` of several candidates, None for those that do not compile."""
+        return self._arrays("machine_code_of", candidates, _COMPILED_CHUNK)
+
+    def _arrays(
+        self, method: str, candidates: Sequence[Candidate], chunk: int
+    ) -> list[np.ndarray | None]:
+        arrays: list[np.ndarray | None] = []
+        for start in range(0, len(candidates), chunk):
+            data = self._of(method, candidates[start : start + chunk])
+            arrays += [None if array is None else decode_array(array) for array in data]
+        return arrays
 
     def enumerate(self, task: Task) -> list[Candidate] | None:
         """Return all candidates of a task for the kind `templates`, otherwise None."""
@@ -236,6 +256,7 @@ class IsolatedSpace(Space):
                     "tasks' language."
                 )
             self.feature_set, self.mcpu = str(greeting["feature_set"]), str(greeting["mcpu"])
+            self.machine_code_set = str(greeting["machine_code_set"])
             self._stack, self._connection = stack.pop_all(), connection
         return connection
 

@@ -234,11 +234,19 @@ class LiveMeasurer(Measurer):
         status, error = status_of(done)
         columns: dict[str, Any] = {
             name: report[name]
-            for name in ("build_s", "run_s", "max_abs_error", "min_t", "feature_set")
+            for name in (
+                "build_s",
+                "run_s",
+                "max_abs_error",
+                "min_t",
+                "feature_set",
+                "machine_code_set",
+            )
             if name in report
         }
-        if report.get("features"):
-            columns["features"] = np.asarray(report["features"], np.float32)
+        for name in ("features", "machine_code"):
+            if report.get(name):
+                columns[name] = np.asarray(report[name], np.float32)
         if status is TrialStatus.OK:
             columns |= {"times_ms": tuple(report["times_ms"]), "repeat": int(report["repeat"])}
         columns |= {"trial_s": done.outcome.duration_s, "load_average": os.getloadavg()[0]}

@@ -52,10 +52,11 @@ class Measurement:
 
     `times_ms` are milliseconds per call of every repetition, in order and unfiltered; empty unless
     `status` is ok. `build_s`, `run_s` and `trial_s` are seconds (`trial_s` is the total without
-    waiting for a worker); `tuner_s` is this trial's share of the tuner's own seconds. `features`
-    is float32 [stores, f] or None. `anchor_ms` are times of a fixed kernel measured beside the
-    batch, which reveal drift. `tuner_options` is JSON. `max_abs_error` and `min_t` compare the
-    outputs with those of the unscheduled workload, `min_t` on the tolerance scale of `runs`.
+    waiting for a worker); `tuner_s` is this trial's share of the tuner's own seconds. `features` is
+    float32 [stores, f] or None, and `machine_code` float32 [n] or None. `anchor_ms` are times of a
+    fixed kernel measured beside the batch, which reveal drift. `tuner_options` is JSON.
+    `max_abs_error` and `min_t` compare the outputs with those of the unscheduled workload, `min_t`
+    on the tolerance scale of `runs`.
 
     A measurer fills in its own results; the loop adds `run_id`, `record_id`, `tuner`,
     `tuner_options`, `trial`, `seed` and `tuner_s`.
@@ -81,6 +82,8 @@ class Measurement:
     predicted_std: float | None = None
     features: np.ndarray | None = dataclasses.field(default=None, repr=False)
     feature_set: str = ""
+    machine_code: np.ndarray | None = dataclasses.field(default=None, repr=False)
+    machine_code_set: str = ""
     number: int = 1
     repeat: int = 0
     min_repeat_ms: int = 0
@@ -125,6 +128,11 @@ class Measurement:
             raise TuningError(
                 f"The features of a trial of `{self.task_id}` have {self.features.ndim} "
                 "dimensions. Pass an array of shape [stores, features]."
+            )
+        if self.machine_code is not None and self.machine_code.ndim != 1:
+            raise TuningError(
+                f"The machine code of a trial of `{self.task_id}` has {self.machine_code.ndim} "
+                "dimensions. Pass a vector of features."
             )
         object.__setattr__(self, "error", self.error[:MAX_ERROR_LENGTH])
 
@@ -176,7 +184,8 @@ class Measurement:
         row["trace_hash"] = self.trace_hash
         row["times_ms"] = list(self.times_ms)
         row["anchor_ms"] = list(self.anchor_ms)
-        row["features"] = None if self.features is None else self.features.tolist()
+        for name in ("features", "machine_code"):
+            row[name] = None if row[name] is None else row[name].tolist()
         row["tool_versions"] = [
             {"name": name, "version": version} for name, version in self.tool_versions.items()
         ]
@@ -202,8 +211,8 @@ class Measurement:
             values["tool_versions"] = {
                 str(item["name"]): str(item["version"]) for item in row.get("tool_versions") or ()
             }
-            if values.get("features") is not None:
-                values["features"] = np.asarray(values["features"], np.float32)
+            for name in values.keys() & {"features", "machine_code"}:
+                values[name] = np.asarray(values[name], np.float32)
             load_json(values.get("tuner_options", "{}"), "the options of a tuner")
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:

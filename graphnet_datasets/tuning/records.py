@@ -30,6 +30,7 @@ from .tables import TUNING_RECORDS, TUNING_TASKS
 from .task import Task, task_key
 
 _BATCH = 500
+_FEATURES = ("features", "machine_code")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +95,9 @@ def read_records(dataset: str | os.PathLike[str], *, with_features: bool = True)
     task_records = read_tasks(dataset)
     skipped = collections.Counter(task_records.skipped)
     measurements: dict[str, Measurement] = {}
-    columns = [name for name in TUNING_RECORDS.schema.names if with_features or name != "features"]
+    columns = [
+        name for name in TUNING_RECORDS.schema.names if with_features or name not in _FEATURES
+    ]
     for row in _rows(dataset, TUNING_RECORDS, columns):
         try:
             measurement = Measurement.from_row(row)

@@ -154,6 +154,8 @@ class PoolSpace(Space):
                 "from rows of a single feature set."
             )
         self.feature_set = next(iter(sets), "")
+        codes = {row.machine_code_set for task in pool.tasks.values() for row in pool.rows(task)}
+        self.machine_code_set = max(codes)
 
     def enumerate(self, task: Task) -> list[Candidate]:
         """Return all candidates of the task in the pool."""
@@ -180,6 +182,20 @@ class PoolSpace(Space):
                 "features, or use a tuner that does not need them."
             )
         return row.features
+
+    def machine_code(self, candidate: Candidate) -> np.ndarray:
+        """Return the recorded features of machine code.
+
+        Raises:
+            TuningError: the record has none of the pool's set.
+        """
+        row = self.pool.find(candidate.task_id, candidate.trace_hash)
+        if row.machine_code is None or row.machine_code_set != self.machine_code_set:
+            raise TuningError(
+                f"The record of the candidate {candidate.trace_hash} has no features of machine "
+                "code. Record with this version, or choose another cost model."
+            )
+        return row.machine_code
 
     def knobs(self, candidate: Candidate) -> Mapping[str, float]:
         """Return the decisions in its trace."""

@@ -21,9 +21,10 @@ from .extract import load_target, load_workload, replay, tool_versions, trace_te
 from .interfaces import Space
 from .intrinsics import import_meta_schedule
 from .knobs import trace_knobs
+from .machine_code import MACHINE_CODE_SET, machine_code_features
 from .task import Task
 from .tir_graph import graph_of_function
-from .tir_lowering import lowered
+from .tir_lowering import build, lowered
 
 FEATURE_SET = "tvm-per-store-164"
 """The features of Ansor's cost model (`PerStoreFeature` in TVM). A row per store statement
@@ -54,6 +55,8 @@ class TvmSpace(Space):
     effects of the postprocessors, so that it replays alone. TVM uses one thread. Tasks and traces
     must pass the verifier unless `trust_remote_code`.
     """
+
+    machine_code_set = MACHINE_CODE_SET
 
     def __init__(self, *, trust_remote_code: bool = False) -> None:
         self._trust_remote_code = trust_remote_code
@@ -183,6 +186,23 @@ class TvmSpace(Space):
                 f"A schedule cannot be lowered: {_last_line(error)}. Leave out this candidate."
             ) from error
         return graph_of_function(program["main"])
+
+    def machine_code(self, candidate: Candidate) -> np.ndarray:
+        """Return the features of LLVM's assembly, float32 [n], in the order of `FEATURE_NAMES`.
+
+        Raises:
+            TuningError: the trace does not replay, or the schedule does not compile.
+        """
+        context = self._context_of(candidate)
+        schedule = self._replay(context, candidate.trace_json)
+        target = load_target(context.task.target_json, trust_remote_code=self._trust_remote_code)
+        try:
+            assembly = build(schedule.mod, target).mod.inspect_source("asm")
+        except Exception as error:  # TVM and LLVM raise many types
+            raise TuningError(
+                f"A schedule cannot be compiled: {_last_line(error)}. Leave out this candidate."
+            ) from error
+        return machine_code_features(assembly)
 
     def features_of_schedule(self, task: Task, schedule: Any) -> np.ndarray:
         """Return the features of a task's schedule, float32 [stores, 164]."""

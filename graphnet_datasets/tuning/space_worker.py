@@ -25,7 +25,8 @@ def serve_space(path: Path, space: Space, mcpu: str) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         # Relative to the job's working directory, since socket paths are limited in length.
         connection.connect(path.name)
-        send_message(connection, {"feature_set": space.feature_set, "mcpu": mcpu})
+        names = {"feature_set": space.feature_set, "machine_code_set": space.machine_code_set}
+        send_message(connection, {**names, "mcpu": mcpu})
         while (call := receive_message(connection)) is not None:
             try:
                 answer: dict[str, Any] = {"value": _answer(space, call)}
@@ -58,6 +59,8 @@ def _answer(space: Space, call: Mapping[str, Any]) -> Any:
         return [encode_array(array) for array in space.graph(candidates[0]).arrays]
     if method == "features_of":
         return [encode_array(matrix) for matrix in space.features_of(candidates)]
+    if method == "machine_code_of":
+        return [encode_array(vector) for vector in space.machine_code_of(candidates)]
     raise TuningError(
         f"A space has no method `{method}`. Use the same version of the package on both sides."
     )

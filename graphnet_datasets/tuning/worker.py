@@ -31,10 +31,12 @@ from .extract import (
 )
 from .interfaces import Space
 from .intrinsics import import_meta_schedule
+from .machine_code import MACHINE_CODE_SET, machine_code_features
 from .measurement import MAX_TIMING_S, TrialStatus
 from .references import reference_problem
 from .roles import Role
 from .task import Task
+from .tir_lowering import build
 from .verifying import argument_roles
 
 CORRECT_T = -3.0
@@ -135,6 +137,8 @@ def measure(job: Mapping[str, Any], reporter: Reporter) -> None:
         reporter.send({"status": TrialStatus.BUILD_FAILED, "error": _described(error)})
         return
     reporter.send({"build_s": time.perf_counter() - started})
+    if job["is_timed"]:
+        _send_machine_code(library, reporter)
     reporter.enter("check")
     started = time.perf_counter()
     tvm = importlib.import_module("tvm")
@@ -197,6 +201,15 @@ def _send_features(job: Mapping[str, Any], schedule: Any, reporter: Reporter) ->
     reporter.send({"features": features.tolist(), "feature_set": space.feature_set})
 
 
+def _send_machine_code(library: Any, reporter: Reporter) -> None:
+    """Send the features of the assembly, if it is of a known processor."""
+    try:
+        features = machine_code_features(library.mod.inspect_source("asm"))
+    except TuningError:
+        return
+    reporter.send({"machine_code": features.tolist(), "machine_code_set": MACHINE_CODE_SET})
+
+
 def reference_outputs(job: Mapping[str, Any], reporter: Reporter) -> bytes | None:
     """Return an `.npz` of the arrays that the unscheduled workload changes, by position.
 
@@ -245,14 +258,6 @@ def _load(job: Mapping[str, Any]) -> tuple[Any, Any]:
         load_workload(job["workload_json"], trust_remote_code=trust),
         load_target(job["target_json"], trust_remote_code=trust),
     )
-
-
-def build(module: Any, target: Any) -> Any:
-    """Return a module compiled to a library in memory by LLVM."""
-    tvm = importlib.import_module("tvm")
-    transform = importlib.import_module("tvm.s_tir.transform")
-    module = transform.RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
-    return tvm.build(module, target=target)
 
 
 def roles_of(job: Mapping[str, Any]) -> tuple[Role, ...] | None:

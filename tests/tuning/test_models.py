@@ -19,12 +19,15 @@ from graphnet_datasets.tuning import (
     TrialStatus,
     normalised_throughput,
 )
+from graphnet_datasets.tuning.models.arrays import load_arrays, save_arrays
+from graphnet_datasets.tuning.models.code_trees import KIND, CodeTrees, Trees
 from graphnet_datasets.tuning.models.gbdt import GbdtModel
 from graphnet_datasets.tuning.models.gnn import GnnModel
 from graphnet_datasets.tuning.models.gp import GpModel
 from graphnet_datasets.tuning.models.pooling import task_vector
 from graphnet_datasets.tuning.models.predictor import Predictor
 from graphnet_datasets.tuning.models.ranking import batches, rank_loss
+from graphnet_datasets.tuning.tuners.oneshot import load_model
 
 from .toy import TASKS, ToyMeasurer, ToySpace, make_task
 
@@ -34,7 +37,12 @@ HELD = make_task(96, 128, 128)
 MAKERS: dict[str, tuple[str, Callable[[Space], CostModel]]] = {
     "gbdt": ("xgboost", lambda space: GbdtModel(space, rounds=40)),
     "predictor": ("torch", lambda space: Predictor(space, [*SEEN, HELD], epochs=25, width=32)),
+    "code trees": ("xgboost", lambda space: CodeTrees(space, rounds=60)),
     "gnn": ("torch_geometric", lambda space: GnnModel(space, epochs=10, members=2, width=24)),
+    "gnn with code": (
+        "torch_geometric",
+        lambda space: GnnModel(space, epochs=10, members=2, width=24, uses_machine_code=True),
+    ),
 }
 
 
@@ -61,7 +69,7 @@ def test_a_model_ranks_a_task_that_it_never_saw(name: str) -> None:
     assert again == pytest.approx(scores[:7], abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["gbdt", "predictor"])
+@pytest.mark.parametrize("name", ["gbdt", "predictor", "code trees"])
 def test_unschedulable_candidates_rank_last(name: str) -> None:
     package, make = MAKERS[name]
     pytest.importorskip(package)
@@ -70,7 +78,10 @@ def test_unschedulable_candidates_rank_last(name: str) -> None:
     model.fit(rows)
     drawn = space.sample(HELD, 300, 2)
     scores, _ = model.predict(HELD, drawn)
-    lacking = [each is None for each in space.features_of(drawn)]
+    inputs = [space.features_of(drawn)]
+    if name == "code trees":
+        inputs.append(space.machine_code_of(drawn))
+    lacking = [any(array is None for array in own) for own in zip(*inputs, strict=True)]
     assert any(lacking)
     assert (np.isneginf(scores) == lacking).all()
 
@@ -186,6 +197,67 @@ def test_a_predictor_is_its_file(tmp_path: Path) -> None:
     for name in ("other", "pickled", "missing"):
         with pytest.raises(TuningError, match="cannot be read as a trained"):
             Predictor.load(tmp_path / f"{name}.npz", space)
+
+
+def test_trees_are_those_of_xgboost() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    random = np.random.default_rng(0)
+    inputs = random.normal(size=(400, 6)).astype(np.float32)
+    data = xgboost.DMatrix(inputs, inputs[:, 0] * inputs[:, 1] + np.sin(inputs[:, 2]))
+    booster = xgboost.train({"base_score": 0.0, "max_depth": 5, "nthread": 1}, data, 30)
+    trees = Trees.of_booster(booster)
+    assert trees.predict(inputs) == pytest.approx(booster.predict(data), abs=1e-5)
+    assert trees.predict(inputs[:0]).shape == (0,)
+
+
+def test_trees_are_their_file(tmp_path: Path) -> None:
+    pytest.importorskip("xgboost")
+    space, rows = rows_of(SEEN, 20)
+    model, path = CodeTrees(space, rounds=5), tmp_path / "trees.npz"
+    with pytest.raises(TuningError, match="have not been fitted"):
+        model.save(path)
+    model.fit(rows)
+    model.save(path)
+    drawn = space.sample(HELD, 20, 0)
+    read = CodeTrees.load(path, space)
+    assert read.predict(HELD, drawn)[0].tolist() == model.predict(HELD, drawn)[0].tolist()
+    assert isinstance(load_model(path, space), CodeTrees)
+    other = ToySpace(SEEN)
+    other.machine_code_set = "toy-code-2"
+    with pytest.raises(TuningError, match="features `toy-code-1`, but the space computes `toy-c"):
+        CodeTrees.load(path, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("left", 0), ("right", 10**9), ("feature", 10**6), ("roots", -1), ("value", np.nan)],
+)
+def test_a_file_whose_trees_point_elsewhere_is_refused(
+    name: str, value: float, tmp_path: Path
+) -> None:
+    pytest.importorskip("xgboost")
+    space, rows = rows_of(SEEN, 20)
+    model, path = CodeTrees(space, rounds=5), tmp_path / "trees.npz"
+    model.fit(rows)
+    model.save(path)
+    arrays, header = load_arrays(path, KIND)
+    changed = arrays[name].copy()
+    changed[0] = value
+    save_arrays(path, {**arrays, name: changed}, header)
+    with pytest.raises(TuningError, match="does not contain valid trees"):
+        CodeTrees.load(path, space)
+
+
+def test_trees_need_machine_code() -> None:
+    pytest.importorskip("xgboost")
+    _, rows = rows_of(SEEN, 4)
+
+    class Uncompiled(ToySpace):
+        def machine_code(self, candidate):  # noqa: ARG002 - no candidate compiles
+            raise TuningError("There is no compiler.")
+
+    with pytest.raises(TuningError, match="None of the rows has features of machine code"):
+        CodeTrees(Uncompiled(SEEN)).fit(rows)
 
 
 def test_the_ranking_loss_is_of_pairs_weighted_by_their_difference() -> None:

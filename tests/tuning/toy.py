@@ -90,6 +90,7 @@ def fails(choice: Sequence[int]) -> bool:
 
 class ToySpace(Space):
     feature_set = "toy-1"
+    machine_code_set = "toy-code-1"
 
     def __init__(self, tasks: Sequence[Task] = TASKS) -> None:
         self.tasks = {task.task_id: task for task in tasks}
@@ -115,6 +116,14 @@ class ToySpace(Space):
         pairs = zip(choice_of(first), choice_of(second), strict=True)
         mixed = [pair[int(rng.integers(2))] for pair in pairs]
         return self.make(self.tasks[first.task_id], mixed, Origin.MUTATE)
+
+    def machine_code(self, candidate: Candidate) -> np.ndarray:
+        choice = choice_of(candidate)
+        if fails(choice):
+            raise TuningError("It does not compile.")
+        ti, tj, tk = (TILES[tile] for tile in choice[:3])
+        cycles = latency_ms(self.tasks[candidate.task_id], choice)
+        return np.array([ti * tj, tk, VECTORS[choice[3]], 1e3 * cycles], np.float32)
 
     def features(self, candidate: Candidate) -> np.ndarray:
         choice = choice_of(candidate)

@@ -32,19 +32,38 @@ def load_arrays(path: str | Path, kind: str) -> tuple[dict[str, np.ndarray], dic
         TuningError: the file does not exist, cannot be read or is of another kind.
         DecodedSizeError: the arrays exceed the size limit of `decoding`.
     """
+    arrays, header = _read(path, f"trained `{kind}`")
+    if header.get("kind") != kind:
+        raise TuningError(
+            f"`{path}` contains a `{header.get('kind')}`, but a `{kind}` is needed. Load it "
+            "with the class that saved it."
+        )
+    return arrays, header
+
+
+@raises_only(TuningError)
+def kind_of(path: str | Path) -> str:
+    """Return the kind for which a file was written.
+
+    Raises:
+        TuningError: the file does not exist or cannot be read.
+        DecodedSizeError: the arrays exceed the size limit of `decoding`.
+    """
+    _, header = _read(path, "trained model")
+    return str(header.get("kind"))
+
+
+def _read(path: str | Path, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     try:
         arrays = read_npz(path)
         header = load_json(arrays.pop(_HEADER).tobytes(), path)
-        if header.get("kind") != kind:
-            raise TuningError(
-                f"`{path}` contains a `{header.get('kind')}`, but a `{kind}` is needed. Load it "
-                "with the class that saved it."
-            )
+        if not isinstance(header, dict):
+            raise ValueError("its header is not an object")
     except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         if isinstance(error, GraphNetError):
             raise
         raise TuningError(
-            f"`{path}` cannot be read as a trained `{kind}`: {type(error).__name__}: {error}. "
+            f"`{path}` cannot be read as a {name}: {type(error).__name__}: {error}. "
             "Write such files with the `save` method of a trained model."
         ) from error
     return arrays, header

@@ -64,7 +64,7 @@ class GbdtModel(CostModel):
             "disable_default_eval_metric": True,
         }
         self._booster: Any = None
-        self._xgboost = _import_xgboost()
+        self._xgboost = import_xgboost()
 
     def fit(self, measurements: Sequence[Measurement]) -> None:
         """Fit trees to all rows with features; without such rows the model predicts zeros."""
@@ -111,7 +111,12 @@ def _stack(features: Sequence[np.ndarray | None]) -> tuple[np.ndarray, np.ndarra
     return np.concatenate(arrays).astype(np.float32, copy=False), program
 
 
-def _import_xgboost() -> Any:
+def import_xgboost() -> Any:
+    """Return the module `xgboost`.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
     try:
         import xgboost
     except ImportError as error:

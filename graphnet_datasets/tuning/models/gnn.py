@@ -20,8 +20,10 @@ statements,
 where the network predicts c_s, the log cost of one execution, from the statement's node and the
 mean and maximum over the graph. The loss is the squared error of log t after subtracting its mean
 over the task's programs in the batch, plus the pairwise loss of `models/ranking.py`, plus a small
-weight on the task's mean. Several networks are trained from different initial weights, and their
-log times are averaged; a single network that is trained longer overfits instead.
+weight on the task's mean. With `uses_machine_code`, features of the compiled program, which the
+syntax tree cannot show, join those of each statement. Several networks are trained from different
+initial weights, and their log times are averaged; a single network that is trained longer overfits
+instead.
 """
 
 from __future__ import annotations
@@ -67,6 +69,7 @@ class GnnModel(CostModel):
         noise: float = 0.4,
         weight_decay: float = 0.05,
         max_nodes_at_once: int = 50_000,
+        uses_machine_code: bool = False,
     ) -> None:
         self.space = space
         self.seed, self.width, self.layers, self.epochs = seed, width, layers, epochs
@@ -76,6 +79,7 @@ class GnnModel(CostModel):
         self.dropout, self.noise = dropout, noise
         self.weight_decay = weight_decay
         self.max_nodes_at_once = max_nodes_at_once
+        self.uses_machine_code = uses_machine_code
         self._torch, _ = import_libraries()
         self._networks: list[Any] = []
         self._scaling: Scaling | None = None
@@ -88,7 +92,7 @@ class GnnModel(CostModel):
         Raises:
             TuningError: no row has a program graph.
         """
-        graphs = self._graphs([row.candidate for row in measurements])
+        graphs, codes = self._inputs([row.candidate for row in measurements])
         valid = [index for index, graph in enumerate(graphs) if graph is not None]
         if not valid:
             raise TuningError(
@@ -96,7 +100,8 @@ class GnnModel(CostModel):
             )
         rows = [measurements[index] for index in valid]
         own = [graph for graph in graphs if graph is not None]
-        self._scaling = scaling = Scaling.of(own)
+        own_codes = codes[valid]
+        self._scaling = scaling = Scaling.of(own, own_codes)
         times = _log_times(rows)
         self._best = {}
         for row, value in zip(rows, times, strict=True):
@@ -105,13 +110,16 @@ class GnnModel(CostModel):
         tasks = [row.task_id for row in rows]
         targets = self._torch.as_tensor(times, dtype=self._torch.float32)
         self._networks = [
-            self._trained(own, scaling, targets, tasks, self.seed * self.members + member)
+            self._trained(
+                own, own_codes, scaling, targets, tasks, self.seed * self.members + member
+            )
             for member in range(self.members)
         ]
 
     def _trained(
         self,
         graphs: Sequence[ProgramGraph],
+        codes: np.ndarray,
         scaling: Scaling,
         targets: Any,
         tasks: Sequence[str],
@@ -124,6 +132,7 @@ class GnnModel(CostModel):
             network = make_network(
                 graphs[0].nodes.shape[1],
                 graphs[0].edge_features.shape[1],
+                codes.shape[1],
                 width=self.width,
                 layers=self.layers,
                 dropout=self.dropout,
@@ -131,13 +140,14 @@ class GnnModel(CostModel):
             )
             with torch.no_grad(), one_thread():
                 step = max(len(graphs) // 256, 1)
-                predicted = network(batch_of(graphs[::step], scaling))
+                predicted = network(batch_of(graphs[::step], codes[::step], scaling))
                 network.level += (targets[::step] - predicted).mean()
 
             def loss_of(groups: list[np.ndarray]) -> Any:
                 joined = np.concatenate(groups)
                 expected = targets[torch.as_tensor(joined)]
-                predicted = network(batch_of([graphs[index] for index in joined.tolist()], scaling))
+                chosen = [graphs[index] for index in joined.tolist()]
+                predicted = network(batch_of(chosen, codes[joined], scaling))
                 sizes = [len(group) for group in groups]
                 parts = zip(predicted.split(sizes), expected.split(sizes), strict=True)
                 return torch.stack([self._loss(*part) for part in parts]).mean()
@@ -170,7 +180,7 @@ class GnnModel(CostModel):
         For a task without rows in `fit`, the mean best of the other tasks is used, so that only the
         order of the predictions is meaningful.
         """
-        graphs = self._graphs(candidates)
+        graphs, codes = self._inputs(candidates)
         means = np.array([-math.inf if graph is None else 0.0 for graph in graphs])
         if not self._networks or self._scaling is None:
             return means, None
@@ -187,20 +197,36 @@ class GnnModel(CostModel):
                         chunk.append(graph)
                         count += len(graph.nodes)
                     stop += 1
-                batch = batch_of(chunk, self._scaling)
+                batch = batch_of(chunk, codes[valid[start:stop]], self._scaling)
                 times = np.mean([network(batch).numpy() for network in self._networks], axis=0)
                 means[valid[start:stop]] = np.exp(best - times.astype(np.float64))
                 start = stop
         return means, None
 
-    def _graphs(self, candidates: Sequence[Candidate]) -> list[ProgramGraph | None]:
+    def _inputs(
+        self, candidates: Sequence[Candidate]
+    ) -> tuple[list[ProgramGraph | None], np.ndarray]:
+        """Return the graph of each candidate, and its machine code as float32 [candidates, c].
+
+        Candidates without a graph, or without machine code if it is used, have None as a graph.
+        """
         graphs: list[ProgramGraph | None] = []
         for candidate in candidates:
             try:
                 graphs.append(self.space.graph(candidate))
             except TuningError:
                 graphs.append(None)
-        return graphs
+        if not self.uses_machine_code:
+            return graphs, np.zeros((len(candidates), 0), np.float32)
+        vectors = self.space.machine_code_of(candidates)
+        size = max((len(vector) for vector in vectors if vector is not None), default=0)
+        codes = np.zeros((len(candidates), size), np.float32)
+        for index, vector in enumerate(vectors):
+            if vector is None:
+                graphs[index] = None
+            else:
+                codes[index] = np.log1p(np.abs(vector))
+        return graphs, codes
 
 
 def _log_times(rows: Sequence[Measurement]) -> np.ndarray:

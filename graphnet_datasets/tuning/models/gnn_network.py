@@ -28,6 +28,7 @@ class Batch:
     `nodes` is [n, f]. `plain` is the normalised adjacency of all plain kinds, sparse [5 n, n].
     `ties` has for each of `LOOP_KINDS` the sources of its edges [e], their features [e, k] and a
     sparse matrix that sums edges at their targets [n, e]. `owner` is the graph of each node.
+    `code` [g, c] are scaled features of machine code; c is 0 without them.
     `statements` [s] are node indices, `statement_owner` their graphs and `log_runs` the logs of
     their execution counts.
     """
@@ -39,21 +40,24 @@ class Batch:
     statements: Any
     statement_owner: Any
     log_runs: Any
+    code: Any
     num_graphs: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scaling:
-    """Means and standard deviations of node features and edge features."""
+    """Means and standard deviations of node features, edge features and machine code."""
 
     node_centre: np.ndarray
     node_scale: np.ndarray
     edge_centre: np.ndarray
     edge_scale: np.ndarray
+    code_centre: np.ndarray
+    code_scale: np.ndarray
 
     @classmethod
-    def of(cls, graphs: Sequence[ProgramGraph]) -> Scaling:
-        """Return the scaling computed from some graphs."""
+    def of(cls, graphs: Sequence[ProgramGraph], codes: np.ndarray) -> Scaling:
+        """Return the scaling computed from some graphs and their machine code, [graphs, c]."""
         nodes = np.concatenate([graph.nodes for graph in graphs])
         ties = np.concatenate(
             [graph.edge_features[np.isin(graph.edge_kinds, LOOP_KINDS)] for graph in graphs]
@@ -65,11 +69,16 @@ class Scaling:
             np.maximum(nodes.std(axis=0), 0.03),
             ties.mean(axis=0),
             np.maximum(ties.std(axis=0), 0.03),
+            codes.mean(axis=0),
+            np.maximum(codes.std(axis=0), 0.03),
         )
 
 
-def batch_of(graphs: Sequence[ProgramGraph], scaling: Scaling) -> Batch:
-    """Return the tensors of some graphs; without statements, all nodes count as statements."""
+def batch_of(graphs: Sequence[ProgramGraph], codes: np.ndarray, scaling: Scaling) -> Batch:
+    """Return the tensors of some graphs with machine code, [graphs, c].
+
+    In a graph without statements, all nodes count as statements.
+    """
     torch, _ = import_libraries()
     counts = np.array([len(graph.nodes) for graph in graphs])
     offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -99,6 +108,7 @@ def batch_of(graphs: Sequence[ProgramGraph], scaling: Scaling) -> Batch:
         torch.as_tensor(statements),
         torch.as_tensor(owner[statements]),
         torch.as_tensor(runs[statements], dtype=torch.float32),
+        torch.as_tensor((codes - scaling.code_centre) / scaling.code_scale, dtype=torch.float32),
         len(graphs),
     )
 
@@ -150,6 +160,7 @@ def _sparse(
 def make_network(
     node_size: int,
     edge_size: int,
+    code_size: int = 0,
     *,
     width: int,
     layers: int,
@@ -158,7 +169,8 @@ def make_network(
 ) -> Any:
     """Return the network, which maps a `Batch` to the log time of each graph, [g].
 
-    `noise` is the standard deviation of noise added to node features during training.
+    `noise` is the standard deviation of noise added to node features during training. Machine code,
+    `code_size` features, passes through a layer and is joined to the features of each statement.
     """
     torch, geometric = import_libraries()
 
@@ -188,8 +200,16 @@ def make_network(
             super().__init__()
             self.first = torch.nn.Linear(node_size, width)
             self.layers = torch.nn.ModuleList(Layer() for _ in range(layers))
+            number = 3
+            if code_size:
+                number = 4
+                self.code = torch.nn.Sequential(
+                    *(torch.nn.Linear(code_size, 2 * width), torch.nn.ReLU()),
+                    *(torch.nn.Dropout(dropout), torch.nn.Linear(2 * width, width)),
+                    torch.nn.ReLU(),
+                )
             self.cost = torch.nn.Sequential(
-                *(torch.nn.Linear(3 * width, 2 * width), torch.nn.ReLU()),
+                *(torch.nn.Linear(number * width, 2 * width), torch.nn.ReLU()),
                 *(torch.nn.Dropout(dropout), torch.nn.Linear(2 * width, 1)),
             )
             self.level = torch.nn.Parameter(torch.zeros(()))
@@ -206,6 +226,8 @@ def make_network(
                 geometric.global_mean_pool(h, batch.owner, batch.num_graphs),
                 geometric.global_max_pool(h, batch.owner, batch.num_graphs),
             ]
+            if code_size:
+                pooled.append(self.code(batch.code.clamp(-LIMIT, LIMIT)))
             around = torch.cat(pooled, dim=1).index_select(0, batch.statement_owner)
             own = torch.cat([own, around], dim=1)
             costs = self.cost(own)[:, 0]

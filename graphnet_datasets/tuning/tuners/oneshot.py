@@ -19,6 +19,9 @@ import numpy as np
 from ...errors import TuningError
 from ..candidate import Candidate, Origin
 from ..interfaces import CostModel, Space
+from ..models import code_trees
+from ..models.arrays import kind_of
+from ..models.code_trees import CodeTrees
 from ..models.predictor import Predictor
 from ..task import Task
 from .base import MemoryTuner
@@ -27,7 +30,8 @@ from .base import MemoryTuner
 class OneShotTuner(MemoryTuner):
     """A tuner that proposes the `picks` best predicted of `pool_size` candidates, then stops.
 
-    `predictor` is a trained model, or the path of a saved `Predictor`.
+    `predictor` is a trained model, or the path of a saved `Predictor` or `CodeTrees`. `CodeTrees`
+    compiles all candidates of the pool, a fraction of a second each, and picks better.
 
     Raises:
         TuningError: `predictor` is missing, or was trained on other features.
@@ -52,7 +56,7 @@ class OneShotTuner(MemoryTuner):
         if picks < 1:
             raise TuningError(f"`picks` must be at least 1, got {picks}.")
         is_file = isinstance(predictor, str | Path)
-        self.model = Predictor.load(predictor, space) if is_file else predictor
+        self.model = load_model(predictor, space) if is_file else predictor
         self.picks, self.pool_size = picks, pool_size
 
     def choose(self, task: Task, n: int) -> list[Candidate]:
@@ -73,3 +77,13 @@ class OneShotTuner(MemoryTuner):
             for index in order
             if np.isfinite(scores[index])
         ]
+
+
+def load_model(path: str | Path, space: Space) -> CostModel:
+    """Return a saved `Predictor` or `CodeTrees`.
+
+    Raises:
+        TuningError: the file contains neither, or was trained on other features.
+    """
+    model_class = CodeTrees if kind_of(path) == code_trees.KIND else Predictor
+    return model_class.load(path, space)
