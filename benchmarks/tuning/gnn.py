@@ -6,7 +6,8 @@ Three splits: rows at random, tasks held out, families held out. A line per spli
 mean over tasks of Spearman's correlation of prediction and score, its interval by drawing tasks
 anew, and one with what the graph network has more than the trees on the same tasks. `graphs.npz` is
 what `program_graphs.py` writes; without it there is no graph network. `trees` is Ansor's model,
-`log trees` the same features fitted to the logarithm of times (`log_trees.py`).
+`log trees` the same features fitted to the logarithm of times (`log_trees.py`). Where the records
+have features of machine code, `code trees` learn from them as well, and so does `gnn with code`.
 Flops alone say nothing within a task: all of its candidates have the same. Over all tasks together
 they say nearly everything, which is why correlations are within tasks; of the random split the one
 over all test rows stands beside it (`over_all`). `halves` is the correlation within tasks of the
@@ -27,6 +28,7 @@ from scipy.stats import spearmanr
 
 from graphnet_datasets.tuning import CostModel, Measurement, Pool, PoolSpace
 from graphnet_datasets.tuning.curves import bootstrap
+from graphnet_datasets.tuning.models.code_trees import CodeTrees
 from graphnet_datasets.tuning.models.gbdt import GbdtModel
 from graphnet_datasets.tuning.models.gnn import GnnModel
 from graphnet_datasets.tuning.models.predictor import Predictor
@@ -60,10 +62,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         "log trees": lambda seed: LogTrees(space, seed=seed),
         "predictor": lambda seed: Predictor(space, tasks, seed=seed, epochs=PREDICTOR_EPOCHS),
     }
+    if space.machine_code_set:
+        makers["code trees"] = lambda seed: CodeTrees(space, seed=seed)
     if given.graphs:
-        makers["gnn"] = lambda seed: GnnModel(
-            space, seed=seed, epochs=given.epochs, members=given.members, width=given.width
-        )
+        for name in ("gnn", "gnn with code") if space.machine_code_set else ("gnn",):
+            makers[name] = lambda seed, name=name: GnnModel(
+                space,
+                seed=seed,
+                epochs=given.epochs,
+                members=given.members,
+                width=given.width,
+                uses_machine_code=name != "gnn",
+            )
     kept = Kept(given, pool, given.epochs, given.members, given.width, given.folds)
     rows = [row for task in tasks for row in pool.rows(task) if row.is_ok]
     show("gnn", halves=halves(pool, rows), rows=len(rows))
@@ -100,10 +110,12 @@ def main(argv: Sequence[str] | None = None) -> None:
                     interval=[low, high],
                     **({"over_all": over_all[name]} if split == "random" else {}),
                 )
-        if means.get("gnn"):
-            more = [value - means["trees"][task_id] for task_id, value in means["gnn"].items()]
-            centre, low, high = bootstrap(np.array(more))
-            show("gnn", split=split, rows=len(rows), gnn_over_trees=centre, interval=[low, high])
+        for name in ("gnn", "gnn with code"):
+            if means.get(name):
+                more = [value - means["trees"][task_id] for task_id, value in means[name].items()]
+                centre, low, high = bootstrap(np.array(more))
+                found_more = {"gnn_over_trees": centre, "interval": [low, high], "of": name}
+                show("gnn", split=split, rows=len(rows), **found_more)
 
 
 def splits(

@@ -18,6 +18,7 @@ from replaying import Kept, load, parser, show, with_choice
 
 from graphnet_datasets.tuning import CostModel, Measurement, Pool, PoolSpace, ReplayMeasurer, Task
 from graphnet_datasets.tuning.curves import bootstrap
+from graphnet_datasets.tuning.models.code_trees import CodeTrees
 from graphnet_datasets.tuning.models.gbdt import GbdtModel
 from graphnet_datasets.tuning.models.predictor import Predictor
 
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             seen = [task for task in tasks if task.family != family]
             for seed in range(min(num_seeds, given.seeds)):
                 found = kept.get(
-                    ("oneshot", count, family, seed),
+                    ("oneshot", space.machine_code_set, count, family, seed),
                     lambda h=held, s=seen, n=count, d=seed: run(pool, space, h, s, n, d, given),
                 )
                 for name, picks, task_id, reached in found:
@@ -83,6 +84,8 @@ def run(
         "predictor": Predictor(space, seen, seed=seed, epochs=given.epochs),
         "trees": GbdtModel(space, seed=seed),
     }
+    if space.machine_code_set:
+        models["code trees"] = CodeTrees(space, seed=seed)
     for model in models.values():
         model.fit(rows)
     found = []

@@ -141,8 +141,13 @@ def _dispatch(results: Lines) -> Result:
 def _gnn(results: Lines) -> Result:
     lines = figures(results, "gnn-random", "gnn-families")
     own = {(x["split"], x["model"]): x for x in lines if "model" in x}
-    more = next((x for x in lines if x.get("split") == "families" and "gnn_over_trees" in x), None)
-    random = own.get(("random", "gnn"))
+    name = "gnn with code" if ("random", "gnn with code") in own else "gnn"
+    more = next(
+        (x for x in lines if x.get("split") == "families" and x.get("of", "gnn") == name
+         and "gnn_over_trees" in x),
+        None,
+    )  # fmt: skip
+    random = own.get(("random", name))
     if random is None or more is None:
         return NOT_RUN
     sentence = (

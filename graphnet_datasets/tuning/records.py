@@ -30,7 +30,7 @@ from .tables import TUNING_RECORDS, TUNING_TASKS
 from .task import Task, task_key
 
 _BATCH = 500
-_FEATURES = ("features", "machine_code")
+_FEATURES = ("features", "machine_code", "machine_code_set")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +95,9 @@ def read_records(dataset: str | os.PathLike[str], *, with_features: bool = True)
     task_records = read_tasks(dataset)
     skipped = collections.Counter(task_records.skipped)
     measurements: dict[str, Measurement] = {}
-    columns = [
-        name for name in TUNING_RECORDS.schema.names if with_features or name not in _FEATURES
-    ]
+    columns = None  # all, since files of older releases may lack some
+    if not with_features:
+        columns = [name for name in TUNING_RECORDS.schema.names if name not in _FEATURES]
     for row in _rows(dataset, TUNING_RECORDS, columns):
         try:
             measurement = Measurement.from_row(row)

@@ -197,7 +197,7 @@ class TvmSpace(Space):
         schedule = self._replay(context, candidate.trace_json)
         target = load_target(context.task.target_json, trust_remote_code=self._trust_remote_code)
         try:
-            assembly = build(schedule.mod, target).mod.inspect_source("asm")
+            assembly = build(schedule.mod, target).inspect_source("asm")
         except Exception as error:  # TVM and LLVM raise many types
             raise TuningError(
                 f"A schedule cannot be compiled: {_last_line(error)}. Leave out this candidate."

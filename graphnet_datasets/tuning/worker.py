@@ -204,7 +204,7 @@ def _send_features(job: Mapping[str, Any], schedule: Any, reporter: Reporter) ->
 def _send_machine_code(library: Any, reporter: Reporter) -> None:
     """Send the features of the assembly, if it is of a known processor."""
     try:
-        features = machine_code_features(library.mod.inspect_source("asm"))
+        features = machine_code_features(library.inspect_source("asm"))
     except TuningError:
         return
     reporter.send({"machine_code": features.tolist(), "machine_code_set": MACHINE_CODE_SET})

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from builder import tuning
-from builder.tuning import provenance, ship
+from builder.tuning import add_machine_code, provenance, ship
 from graphnet_datasets import load_dataset
 from graphnet_datasets.errors import GraphNetError
 from graphnet_datasets.storage.layout import write_readme
 from graphnet_datasets.storage.table import write_table
 from graphnet_datasets.tuning import Pool, TrialStatus
-from graphnet_datasets.tuning.records import write_tuning
+from graphnet_datasets.tuning.machine_code import FEATURE_NAMES, MACHINE_CODE_SET
+from graphnet_datasets.tuning.records import read_records, write_tuning
 from tests.tables import rows
+from tests.tuning.live import needs_tvm
 from tests.tuning.test_records import measured, task
 
 TASKS = [task(8), dataclasses.replace(task(16), family="conv2d"), task(32)]
@@ -71,3 +73,33 @@ def test_large_or_broken_pools_are_not_shipped(
     with pytest.raises(GraphNetError, match="unknown task"):
         ship(tmp_path / "broken", dataset)
     assert not list(dataset.glob("*tuning*"))
+
+
+@pytest.mark.slow
+@needs_tvm
+def test_machine_code_is_added_once_and_an_interrupted_call_continues(tmp_path: Path) -> None:
+    records = read_records("graphnet")
+    chosen = min(records.tasks.values(), key=lambda task: (task.flops, task.task_id))
+    rows = [
+        dataclasses.replace(row, machine_code=None, machine_code_set="")
+        for row in records.of_task(chosen.task_id)[:3]
+    ]
+    dataset, journal = tmp_path / "graphnet", tmp_path / "build" / "journal.jsonl"
+    write_tuning(dataset, [chosen], rows)
+    steps: list[tuple[int, int]] = []
+    add_machine_code(dataset, journal, on_record=lambda *step: steps.append(step))
+    assert steps == [(3, 3)]
+    added = read_records(dataset).measurements
+    assert len(added) == 3
+    for row in added:
+        assert row.machine_code is not None and row.machine_code.shape == (len(FEATURE_NAMES),)
+        assert row.machine_code_set == MACHINE_CODE_SET
+    write_tuning(tmp_path / "again", [chosen], rows)
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[:2]) + lines[2][:5])  # killed while the last line was written
+    add_machine_code(tmp_path / "again", journal, on_record=lambda *step: steps.append(step))
+    assert steps[1:] == [(3, 3)]
+    codes = [read_records(place).measurements for place in (dataset, tmp_path / "again")]
+    for first, second in zip(*codes, strict=True):
+        assert first.machine_code is not None and second.machine_code is not None
+        assert first.machine_code.tolist() == second.machine_code.tolist()

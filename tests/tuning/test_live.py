@@ -26,6 +26,7 @@ from graphnet_datasets.tuning.exporting import (  # noqa: E402
     import_tvm_database,
 )
 from graphnet_datasets.tuning.isolated_space import IsolatedSpace  # noqa: E402
+from graphnet_datasets.tuning.machine_code import FEATURE_NAMES  # noqa: E402
 from graphnet_datasets.tuning.measure import LiveMeasurer, TimingPlan  # noqa: E402
 from graphnet_datasets.tuning.records import read_records, read_tasks, write_tuning  # noqa: E402
 from graphnet_datasets.tuning.running import RunPlan, TaskChoice, tune_samples, usable  # noqa: E402
@@ -132,6 +133,11 @@ class TestSpace:
             assert statements.any() and not graph.nodes[~statements, 1].any()  # stores alone
             # lowered: no loop of one iteration is left
             assert (graph.nodes[graph.nodes[:, 0] == 1, 14] > 0).all()
+        codes = np.stack([space.machine_code(candidate) for candidate in candidates])
+        assert len({code.tobytes() for code in codes}) > 1
+        hot = dict(zip(FEATURE_NAMES, codes.max(axis=0).tolist(), strict=True))
+        assert sum(hot[f"text_fma_{width}"] for width in ("zmm", "ymm", "xmm", "scalar")) > 0
+        assert hot["loops"] > 0 and hot["total_flops"] > 0
         mutated = [space.mutate(candidate, seed) for seed, candidate in enumerate(candidates)]
         mutants = [candidate for candidate in mutated if candidate is not None]
         assert mutants and all(candidate.origin is Origin.MUTATE for candidate in mutants)
@@ -151,7 +157,7 @@ class TestSpace:
     ) -> None:
         space.add(task)
         broken = Candidate(task.task_id, ELSEWHERE, Origin.RANDOM)
-        assert space.features_of([broken]) == [None]
+        assert space.features_of([broken]) == space.machine_code_of([broken]) == [None]
         with pytest.raises(TuningError, match="does not replay"):
             space.mutate(broken, 0)
         with pytest.raises(TuningError, match="unknown to the space"):
@@ -175,6 +181,9 @@ class TestMeasuring:
             assert len(row.times_ms) == 2 and row.min_t is not None and row.min_t <= -3
             assert row.features is not None and np.array_equal(row.features, features)
             assert row.feature_set == space.feature_set and row.tool_versions["tvm"]
+            assert row.machine_code is not None
+            assert np.array_equal(row.machine_code, space.machine_code(row.candidate))
+            assert row.machine_code_set == space.machine_code_set
             assert row.build_s and row.run_s and row.trial_s and row.trial_s > row.build_s
             assert len(row.anchor_ms) == 2 and row.mcpu and row.num_threads == 1
         assert "replay" in rows[1].error and rows[1].times_ms == ()
