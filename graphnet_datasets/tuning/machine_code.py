@@ -94,8 +94,8 @@ def _per_class(**values: float) -> np.ndarray:
     """Return a vector over classes; a keyword is a class, or the beginning of several."""
     vector = np.zeros(len(CLASSES))
     for name, value in values.items():
-        for index, known in enumerate(CLASSES):
-            if known == name or known.startswith(f"{name}_"):
+        for index, class_name in enumerate(CLASSES):
+            if class_name == name or class_name.startswith(f"{name}_"):
                 vector[index] = value
     return vector
 
@@ -334,21 +334,21 @@ def _loops(function: _Function) -> list[_Loop]:
 def _constants(function: _Function, starts: set[int]) -> dict[int, dict[str, int]]:
     """Return the registers with known constants before each of some instructions."""
     snapshots: dict[int, dict[str, int]] = {}
-    known: dict[str, int] = {}
+    constants: dict[str, int] = {}
     for index, instruction in enumerate(function.instructions):
         if index in starts:
-            snapshots[index] = dict(known)
+            snapshots[index] = dict(constants)
         register = _register(instruction.target)
         if instruction.name.startswith("call"):
-            known.clear()
+            constants.clear()
         elif register:
             source = instruction.operands[0]
             if instruction.name.startswith("mov") and (value := _immediate(source)) is not None:
-                known[register] = value
+                constants[register] = value
             elif instruction.name.startswith("xor") and _register(source) == register:
-                known[register] = 0
+                constants[register] = 0
             elif not instruction.name.startswith(("cmp", "test")):
-                known.pop(register, None)
+                constants.pop(register, None)
     return snapshots
 
 
@@ -466,9 +466,9 @@ def _is_stack(operand: str, *, has_frame: bool) -> bool:
     return is_base and "," not in inside.partition(")")[0]
 
 
-def _features(parts: Sequence[_Analysis]) -> np.ndarray:
+def _features(analyses: Sequence[_Analysis]) -> np.ndarray:
     best: tuple[float, _Analysis, _Loop] | None = None
-    for part in parts:
+    for part in analyses:
         for loop in part.inner():
             cost = float(part.weights[loop.start]) * part.loop_cycles(loop)
             if best is None or cost > best[0]:
@@ -477,12 +477,16 @@ def _features(parts: Sequence[_Analysis]) -> np.ndarray:
     hot_cost, part, hot = best
     own = part.instructions[hot.start : hot.stop]
     hot_counts = part.counts[hot.start : hot.stop].sum(axis=0)
-    totals = sum(each.weights @ each.counts for each in parts)
-    text = sum(each.counts.sum(axis=0) for each in parts)
-    cycles, hot_cycles = sum(each.cycles() for each in parts), part.loop_cycles(hot)
+    totals = sum(analysis.weights @ analysis.counts for analysis in analyses)
+    text = sum(analysis.counts.sum(axis=0) for analysis in analyses)
+    cycles, hot_cycles = sum(analysis.cycles() for analysis in analyses), part.loop_cycles(hot)
     accumulators, chain = part.chain(hot)
-    registers = {register for one in own for register in _REGISTER.findall(" ".join(one.operands))}
-    loops = [loop for each in parts for loop in each.loops]
+    registers = {
+        register
+        for instruction in own
+        for register in _REGISTER.findall(" ".join(instruction.operands))
+    }
+    loops = [loop for analysis in analyses for loop in analysis.loops]
     values = {
         "hot_instructions": len(own),
         "hot_cycles": hot_cycles,
@@ -507,10 +511,10 @@ def _features(parts: Sequence[_Analysis]) -> np.ndarray:
         "loops": len(loops),
         "inner_loops": sum(loop.is_inner for loop in loops),
         "unknown_loops": sum(not loop.is_known for loop in loops),
-        "depth": max(int(each.depths.max(initial=0)) for each in parts),
-        "blocks": sum(each.num_blocks for each in parts),
-        "text_instructions": sum(len(each.instructions) for each in parts),
-        "stack_bytes": max(_stack_bytes(each.instructions) for each in parts),
+        "depth": max(int(analysis.depths.max(initial=0)) for analysis in analyses),
+        "blocks": sum(analysis.num_blocks for analysis in analyses),
+        "text_instructions": sum(len(analysis.instructions) for analysis in analyses),
+        "stack_bytes": max(_stack_bytes(analysis.instructions) for analysis in analyses),
     }
     properties = [float(values[name]) for name in _PROPERTIES]
     return np.concatenate([hot_counts, totals, text, properties])

@@ -187,7 +187,7 @@ class PoolSpace(Space):
         """Return the recorded features of machine code.
 
         Raises:
-            TuningError: the record has none of the pool's set.
+            TuningError: the record lacks features of the pool's set.
         """
         row = self.pool.find(candidate.task_id, candidate.trace_hash)
         if row.machine_code is None or row.machine_code_set != self.machine_code_set:

@@ -58,7 +58,9 @@ def _read(path: str | Path, name: str) -> tuple[dict[str, np.ndarray], dict[str,
         arrays = read_npz(path)
         header = load_json(arrays.pop(_HEADER).tobytes(), path)
         if not isinstance(header, dict):
-            raise ValueError("its header is not an object")
+            raise TuningError(
+                f"The header of `{path}` is not an object. Train and save a model again."
+            )
     except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         if isinstance(error, GraphNetError):
             raise

@@ -1,4 +1,4 @@
-"""Boosted trees on machine code: rank schedules that were compiled but never run.
+"""Boosted trees on machine code, which rank compiled schedules without running them.
 
 The features of a program are those of its machine code (`tuning.machine_code`), on a logarithmic
 scale, and the store features of its schedule, summed and maximised over statements. The target is
@@ -60,7 +60,7 @@ class Trees:
             and np.isfinite(self.value).all()
         )
         if not is_valid:
-            raise ValueError("the arrays are not binary trees")
+            raise ValueError("The arrays are not binary trees.")
 
     @classmethod
     def of_booster(cls, booster: Any) -> Self:
@@ -224,7 +224,7 @@ class CodeTrees(CostModel):
             )
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise TuningError(
-                f"`{path}` does not contain valid trees: {error}. Train and save them again."
+                f"`{path}` does not contain valid trees: {error} Train and save them again."
             ) from error
         return model
 
