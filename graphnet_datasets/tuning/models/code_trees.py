@@ -2,8 +2,8 @@
 
 The features of a program are those of its machine code (`tuning.machine_code`), on a logarithmic
 scale, and the store features of its schedule, summed and maximised over statements. The target is
-the logarithm of the time minus its mean over the records of the task, so that the trees learn what
-makes a schedule of a task fast, not which tasks are large.
+the logarithm of the time minus its mean over the records of the task, so that the trees learn the
+order of the schedules of a task, not the sizes of tasks.
 """
 
 from __future__ import annotations
