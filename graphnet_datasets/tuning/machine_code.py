@@ -100,9 +100,9 @@ def _per_class(**values: float) -> np.ndarray:
     return vector
 
 
-_FLOPS = sum(
-    _per_class(**{f"fma_{width}": 2 * lanes, f"arithmetic_{width}": lanes})
-    for width, lanes in _PACKED.items()
+_FLOPS = _per_class(
+    **{f"fma_{width}": 2 * lanes for width, lanes in _PACKED.items()},
+    **{f"arithmetic_{width}": lanes for width, lanes in _PACKED.items()},
 )
 _LOAD_BYTES = _per_class(**{f"load_{width}": size for width, size in _BYTES.items()})
 _STORE_BYTES = _per_class(**{f"store_{width}": size for width, size in _BYTES.items()})
@@ -477,8 +477,8 @@ def _features(analyses: Sequence[_Analysis]) -> np.ndarray:
     hot_cost, part, hot = best
     own = part.instructions[hot.start : hot.stop]
     hot_counts = part.counts[hot.start : hot.stop].sum(axis=0)
-    totals = sum(analysis.weights @ analysis.counts for analysis in analyses)
-    text = sum(analysis.counts.sum(axis=0) for analysis in analyses)
+    totals = np.stack([analysis.weights @ analysis.counts for analysis in analyses]).sum(axis=0)
+    text = np.stack([analysis.counts.sum(axis=0) for analysis in analyses]).sum(axis=0)
     cycles, hot_cycles = sum(analysis.cycles() for analysis in analyses), part.loop_cycles(hot)
     accumulators, chain = part.chain(hot)
     registers = {
@@ -531,7 +531,7 @@ def _stack_bytes(instructions: Sequence[_Instruction]) -> int:
     )
 
 
-def _ratio(value: float, divisor: float) -> float:
+def _ratio(value: float | np.ndarray, divisor: float | np.ndarray) -> float:
     return float(value / divisor) if divisor > 0 else float(value)
 
 
