@@ -361,7 +361,7 @@ def _subgraphs(options: argparse.Namespace) -> int:
     if options.picture is not None:
         print(draw_coverage(options.out, options.picture))
     if options.docs is not None:
-        write_coverage(options.out, options.docs)
+        write_coverage(options.out, options.docs, options.max_ops)
     return 0
 
 

@@ -201,8 +201,10 @@ def measure_coverage(folder: Path, num_ops: int) -> dict[str, Coverage]:
 BEGIN, END = "<!-- subgraphs: make subgraphs -->", "<!-- end of subgraphs -->"
 
 
-def write_coverage(dataset: Path, path: Path) -> None:
+def write_coverage(dataset: Path, path: Path, max_ops: int | None = None) -> None:
     """Replace the text between the markers of a page by a summary of the tables of a dataset.
+
+    `max_ops` is that of `build`: graphs with more operators were not cut.
 
     Raises:
         GraphNetError: the text has no markers.
@@ -230,18 +232,22 @@ def write_coverage(dataset: Path, path: Path) -> None:
             ]
             lines.append("| " + " | ".join(cells) + " |")
             size = ""  # of all methods together
+    rows = [row for row in graphs if max_ops is None or row["num_ops"] <= max_ops]
     is_large = [
-        row["input_bytes"] > MAX_INPUT_BYTES or (row["flops"] or 0) > MAX_FLOPS for row in graphs
+        row["input_bytes"] > MAX_INPUT_BYTES or (row["flops"] or 0) > MAX_FLOPS for row in rows
     ]
-    is_small = [
-        row["framework"] == "torch" and row["num_ops"] <= INDUCTOR_MAX_OPS for row in graphs
-    ]
-    lines += [
-        "",
-        f"Of {len(graphs)} graphs with {num_ops:,} operators {sum(is_large)} were cut without "
-        f"a run. TorchInductor fused the {sum(is_small)} torch graphs with up to "
-        f"{INDUCTOR_MAX_OPS} operators.",
-    ]
+    is_small = [row["framework"] == "torch" and row["num_ops"] <= INDUCTOR_MAX_OPS for row in rows]
+    sentence = (
+        f"Of {len(rows):,} graphs with {sum(row['num_ops'] for row in rows):,} operators "
+        f"{sum(is_large)} were cut without a run. TorchInductor fused the {sum(is_small)} torch "
+        f"graphs with up to {INDUCTOR_MAX_OPS} operators."
+    )
+    if len(rows) < len(graphs):
+        sentence += (
+            f" {len(graphs) - len(rows):,} graphs with more than {max_ops:,} operators were not "
+            "cut; the shares are of the operators of all graphs."
+        )
+    lines += ["", sentence]
     write_between(path, BEGIN, END, lines)
 
 
