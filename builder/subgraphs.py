@@ -55,8 +55,8 @@ MAX_INPUT_BYTES = 2**28
 MAX_FLOPS = 2e10
 """Graphs with more operations, a second on one core, are cut without a run."""
 
-MAX_SIZES = 8
-"""Maximum number of parts with the same canonical form that a split keeps."""
+MAX_SIZES: Mapping[str, int] = {"sole_op": 12, "fusible": 5, "typical": 4}
+"""Maximum number of parts with the same canonical form that a split of a table keeps."""
 
 INDUCTOR_MAX_OPS = 100
 """Graphs with more operators are not fused by TorchInductor, which takes 25 ms per operator.
@@ -336,19 +336,20 @@ def _put(source: Path, target: Path) -> tuple[int, int]:
             if not tables:
                 continue
             table = pa.concat_tables(tables)
-            chosen = table.filter(pc.field("subgraph_hash").isin(_most_frequent(table)))
+            hashes = _most_frequent(table, MAX_SIZES[target.name])
+            chosen = table.filter(pc.field("subgraph_hash").isin(hashes))
             num_parts, num_kept = num_parts + table.num_rows, num_kept + chosen.num_rows
             write_shards([chosen], place, split, table=SUBGRAPHS)
     return num_parts, num_kept
 
 
-def _most_frequent(table: pa.Table) -> pa.Array:
-    """Return the hashes of the parts to keep: `MAX_SIZES` of each canonical form."""
+def _most_frequent(table: pa.Table, max_sizes: int) -> pa.Array:
+    """Return the hashes of the parts to keep: `max_sizes` of each canonical form."""
     ranked: dict[str, list[tuple[int, int, str]]] = {}
     for batch in table.to_batches(max_chunksize=1000):
         for row in batch.to_pylist():
             form = canonical_form(Sample.from_row(row)).digest
             rank = (-row["num_families"], -row["num_occurrences"], row["subgraph_hash"])
             ranked.setdefault(form, []).append(rank)
-    hashes = {rank[-1] for ranks in ranked.values() for rank in sorted(ranks)[:MAX_SIZES]}
+    hashes = {rank[-1] for ranks in ranked.values() for rank in sorted(ranks)[:max_sizes]}
     return pa.array(sorted(hashes), pa.string())
