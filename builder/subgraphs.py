@@ -55,8 +55,12 @@ MAX_INPUT_BYTES = 2**28
 MAX_FLOPS = 2e10
 """Graphs with more operations, a second on one core, are cut without a run."""
 
-MAX_SIZES: Mapping[str, int] = {"sole_op": 12, "fusible": 5, "typical": 4}
-"""Maximum number of parts with the same canonical form that a split of a table keeps."""
+MAX_SIZES: Mapping[str, int] = {"sole_op": 12, "fusible": 6, "typical": 5}
+"""Maximum number of parts with the same canonical form that a split of a table keeps.
+
+Of a form with fewer than `FEW_SIZES` parts, all in one family, a split keeps one part."""
+
+FEW_SIZES = 5
 
 INDUCTOR_MAX_OPS = 100
 """Graphs with more operators are not fused by TorchInductor, which takes 25 ms per operator.
@@ -151,7 +155,7 @@ def build(
     """Write tables of subgraphs into a dataset directory, and print a summary.
 
     Graphs with more than `max_ops` operators are omitted. Of the parts of a split with the same
-    canonical form, the `MAX_SIZES` that occur in the most families are kept. Progress is stored
+    canonical form, up to `MAX_SIZES` that occur in the most families are kept. Progress is stored
     below `build_directory`, in a directory for these graphs and this release, from which an
     interrupted build continues. Equal graphs result in equal files. The README is updated.
 
@@ -344,12 +348,15 @@ def _put(source: Path, target: Path) -> tuple[int, int]:
 
 
 def _most_frequent(table: pa.Table, max_sizes: int) -> pa.Array:
-    """Return the hashes of the parts to keep: `max_sizes` of each canonical form."""
+    """Return the hashes of the parts to keep: one or `max_sizes` of each canonical form."""
     ranked: dict[str, list[tuple[int, int, str]]] = {}
     for batch in table.to_batches(max_chunksize=1000):
         for row in batch.to_pylist():
             form = canonical_form(Sample.from_row(row)).digest
             rank = (-row["num_families"], -row["num_occurrences"], row["subgraph_hash"])
             ranked.setdefault(form, []).append(rank)
-    hashes = {rank[-1] for ranks in ranked.values() for rank in sorted(ranks)[:max_sizes]}
+    hashes: set[str] = set()
+    for ranks in map(sorted, ranked.values()):
+        is_rare = len(ranks) < FEW_SIZES and -ranks[0][0] < 2
+        hashes.update(rank[-1] for rank in ranks[: 1 if is_rare else max_sizes])
     return pa.array(sorted(hashes), pa.string())

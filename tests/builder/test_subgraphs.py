@@ -84,7 +84,7 @@ def test_the_most_frequent_sizes_of_a_computation_are_kept(tmp_path: Path) -> No
             ),
             {"family": f"relu-{copy}"},
         )
-        for size in range(1, MAX_SIZES + 3)
+        for size in range(1, MAX_SIZES["sole_op"] + 3)
         for copy in range(2 if size > 2 else 1)  # the first two sizes are in one family
     ]
     for task in ("cv", "nlp"):
@@ -93,7 +93,7 @@ def test_the_most_frequent_sizes_of_a_computation_are_kept(tmp_path: Path) -> No
     build(tmp_path, tmp_path / "build", ["sole_op"], jobs=1)
     parts = read_table(tmp_path / "sole_op" / "train-0000.parquet").to_pylist()
     shapes = sorted(part["inputs"][0]["shape"] for part in parts)
-    assert shapes == [[size] for size in range(3, MAX_SIZES + 3)]
+    assert shapes == [[size] for size in range(3, MAX_SIZES["sole_op"] + 3)]
     assert all(part["tasks"] == ["cv", "nlp"] for part in parts)
     assert all((part["num_occurrences"], part["num_families"]) == (2, 2) for part in parts)
 
