@@ -42,6 +42,9 @@ MIN_WORKLOADS = 5
 MAX_WORKLOADS = 16
 """Judging takes seconds per workload, so a problem has only its most frequent ones."""
 
+MAX_PER_CATEGORY = 80
+"""Maximum number of problems of a category, those that occur in the most families."""
+
 MAX_INPUT_BYTES = 2**28
 MAX_FLOPS = 2e10
 """Larger parts are omitted, because a CPU takes seconds for one call."""
@@ -119,11 +122,13 @@ def build(
     jobs: int,
     min_workloads: int = MIN_WORKLOADS,
     *,
+    max_per_category: int = MAX_PER_CATEGORY,
     measures_all: bool = False,
 ) -> list[dict[str, Any]]:
     """Write the table of problems into a dataset directory, and return its rows.
 
-    Each workload is run once by eager and once in float64, in a confined process. Finished
+    Problems have at least `min_workloads` workloads. Of each category, the `max_per_category`
+    problems that occur in the most families are chosen. Each workload is run once by eager and once in float64, in a confined process. Finished
     workloads are stored below `build_directory`, from which an interrupted build continues.
     Unless `measures_all` is true, workloads that the dataset's table of problems already has, with
     the same part, keep their measurements.
@@ -137,8 +142,10 @@ def build(
         print(f"{counted(number, 'computation')} with at least {minimum} workloads", flush=True)
     chosen = [
         dataclasses.replace(problem, workloads=problem.workloads[:MAX_WORKLOADS])
-        for problem in problems
-        if len(problem.workloads) >= min_workloads
+        for problem in _most_frequent(
+            (problem for problem in problems if len(problem.workloads) >= min_workloads),
+            max_per_category,
+        )
     ]
     parts = [part for problem in chosen for part in problem.workloads]
     measured = {} if measures_all else _earlier_measurements(parts, dataset)
@@ -162,6 +169,25 @@ def build(
     write_rows(rows, dataset)
     write_readme(dataset)
     return rows
+
+
+def _most_frequent(problems: Iterable[Problem], max_per_category: int) -> list[Problem]:
+    """Return the problems of each category that occur in the most families."""
+    by_category: dict[str, list[Problem]] = {}
+    for problem in problems:
+        category = category_of(Sample.from_row(problem.workloads[0].row))
+        by_category.setdefault(category, []).append(problem)
+
+    def rank(problem: Problem) -> tuple[int, int, str]:
+        num_families = max(part.row["num_families"] for part in problem.workloads)
+        num_occurrences = sum(part.num_occurrences for part in problem.workloads)
+        return -num_families, -num_occurrences, problem.form
+
+    return [
+        problem
+        for _, of_category in sorted(by_category.items())
+        for problem in sorted(of_category, key=rank)[:max_per_category]
+    ]
 
 
 def split_group_of(operators: Iterable[str]) -> str:
@@ -205,6 +231,12 @@ def add_problems(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--build", type=Path, default=Path("build/problems"), help="finished work")
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--min-workloads", type=int, default=MIN_WORKLOADS)
+    parser.add_argument(
+        "--max-per-category",
+        type=int,
+        default=MAX_PER_CATEGORY,
+        help="problems of each category, those in the most families first",
+    )
     parser.add_argument("--count", action="store_true", help="count the computations, and stop")
     parser.add_argument(
         "--all",
@@ -247,6 +279,7 @@ def _problems(options: argparse.Namespace) -> int:
         options.build,
         options.jobs,
         options.min_workloads,
+        max_per_category=options.max_per_category,
         measures_all=options.all,
     )
     categories = collections.Counter(row["category"] for row in rows)

@@ -143,6 +143,18 @@ def test_a_workload_that_eager_cannot_run_is_left_out(tmp_path: Path) -> None:
         build(tmp_path, tmp_path / "build", jobs=1)
 
 
+def test_a_category_has_the_problems_of_the_most_families(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_problem_parts(tmp_path)
+    rows = build(tmp_path, tmp_path / "build", 1, min_workloads=1, max_per_category=1)
+    categories = [row["category"] for row in rows]
+    assert len(categories) == len(set(categories)) >= 1
+    everything = build(tmp_path, tmp_path / "build", 1, min_workloads=1)
+    assert {row["problem_id"] for row in rows} <= {row["problem_id"] for row in everything}
+    capsys.readouterr()
+
+
 def test_hidden_sizes_follow_from_the_seed(tmp_path: Path) -> None:
     write_problem_parts(tmp_path / "public")
     (problem,) = [item for item in find_problems(tmp_path / "public") if "mm" in item.operators]
