@@ -128,10 +128,10 @@ def build(
     """Write the table of problems into a dataset directory, and return its rows.
 
     Problems have at least `min_workloads` workloads. Of each category, the `max_per_category`
-    problems that occur in the most families are chosen. Each workload is run once by eager and once in float64, in a confined process. Finished
-    workloads are stored below `build_directory`, from which an interrupted build continues.
-    Unless `measures_all` is true, workloads that the dataset's table of problems already has, with
-    the same part, keep their measurements.
+    problems that occur in the most families are chosen. Each workload is run once by eager and once
+    in float64, in a confined process. Finished workloads are stored below `build_directory`, from
+    which an interrupted build continues. Unless `measures_all` is true, workloads that the
+    dataset's table of problems already has, with the same part, keep their measurements.
 
     Raises:
         GraphNetError: no computation has enough workloads.
