@@ -159,7 +159,7 @@ def machine_code_features(assembly: str) -> np.ndarray:
     significant bits, so that they take little space; smaller integers are exact.
 
     Raises:
-        TuningError: the text is too long, or contains no instructions.
+        TuningError: the text is too long, or contains no instructions of x86-64.
 
     >>> text = '''main:
     ...     xorl %eax, %eax
@@ -183,9 +183,16 @@ def machine_code_features(assembly: str) -> np.ndarray:
             "supported. Leave out this candidate."
         )
     functions = _kernels(_functions(assembly))
-    if not functions:
+    operands = (
+        operand
+        for function in functions
+        for instruction in function.instructions
+        for operand in instruction.operands
+    )
+    if not any("%" in operand for operand in operands):  # registers have this prefix
         raise TuningError(
-            "An assembly text contains no instructions. Pass LLVM's assembly for x86-64."
+            "An assembly text contains no instructions of x86-64. Pass LLVM's assembly for such a "
+            "processor."
         )
     return _rounded(_features([_Analysis(function) for function in functions]))
 

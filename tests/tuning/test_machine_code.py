@@ -82,7 +82,7 @@ def test_totals_are_weighted_by_the_iterations_of_all_loops() -> None:
     ],
 )
 def test_classes_of_instructions(instruction: str, name: str) -> None:
-    values = features(f"kernel:\n    {instruction}\n    retq\n")
+    values = features(f"kernel:\n    {instruction}\n    cltq %rax\n    retq\n")
     assert values[f"text_{name}"] == 1
 
 
@@ -98,9 +98,12 @@ def test_helpers_of_tvm_are_left_out() -> None:
     assert features(helper + NEST) == features(NEST)
 
 
-@pytest.mark.parametrize("text", ["", "# a comment\n.text\n", "label:\n"])
-def test_a_text_without_instructions_is_refused(text: str) -> None:
-    with pytest.raises(TuningError, match="contains no instructions"):
+@pytest.mark.parametrize(
+    "text",
+    ["", "# a comment\n.text\n", "label:\n", "kernel:\n    fmla v0.4s, v1.4s, v2.4s\n    ret\n"],
+)
+def test_a_text_without_instructions_of_the_processor_is_refused(text: str) -> None:
+    with pytest.raises(TuningError, match="contains no instructions of x86-64"):
         machine_code_features(text)
 
 

@@ -31,7 +31,7 @@ class OneShotTuner(MemoryTuner):
     """A tuner that proposes the `picks` best predicted of `pool_size` candidates, then stops.
 
     `predictor` is a trained model, or the path of a saved `Predictor` or `CodeTrees`. `CodeTrees`
-    compiles all candidates of the pool, a fraction of a second each, and picks better.
+    compiles all candidates of the pool, which takes a fraction of a second each.
 
     Raises:
         TuningError: `predictor` is missing, or was trained on other features.
