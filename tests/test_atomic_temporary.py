@@ -40,6 +40,8 @@ def test_a_killed_process_leaves_no_directory(code: str, number: int, tmp_path: 
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(tmp_path)},
+        # A suite that a shell started in the background ignores Ctrl-C, and would pass that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     place = Path(process.stdout.readline().decode().strip())
