@@ -45,10 +45,7 @@ SETTINGS = Settings(has_profile=False, phase_timeouts_s={"compile": 300.0})
 
 
 def ordered(problems: Sequence[Problem]) -> list[Problem]:
-    """Return problems by split, test problems first, and in a random but stable order within it.
-
-    Every prefix is thus a random sample of a split.
-    """
+    """Return problems by split, test problems first, ordered by a hash within each split."""
 
     def place(problem: Problem) -> tuple[int, str]:
         split = split_of(problem.row["split_group"])
@@ -66,13 +63,12 @@ def measure(
 ) -> None:
     """Run all workloads under the compilers of their framework, and store the records in `build`.
 
-    No run starts after `seconds`. The same call continues with the workloads that have no record.
+    Runs end with the first record after `seconds`. The same call continues with the workloads that
+    have no record.
     """
     start_s = time.monotonic()
     for framework, compilers in compilers_of.items():
-        parts = [
-            part for problem in problems for part in problem.parts if _is_of(problem, framework)
-        ]
+        parts = [part for problem in _of(framework, problems) for part in problem.parts]
         left_s = None if seconds is None else seconds - (time.monotonic() - start_s)
         if parts and (left_s is None or left_s > 0):
             run_records(
@@ -92,9 +88,7 @@ def verdicts(
         records: dict[str, list[Mapping[str, Any]]] = collections.defaultdict(list)
         for record in read_runs(build / framework).to_pylist():
             records[record["sample_id"]].append(record)
-        for problem in problems:
-            if not _is_of(problem, framework):
-                continue
+        for problem in _of(framework, problems):
             names = [part["id"] for part in problem.parts]
             if all({row["compiler"] for row in records[name]} >= {*compilers} for name in names):
                 rows = [row for name in names for row in records[name]]
@@ -160,8 +154,8 @@ def _baselines(options: argparse.Namespace) -> int:
     return 0
 
 
-def _is_of(problem: Problem, framework: str) -> bool:
-    return problem.row["framework"] == framework
+def _of(framework: str, problems: Sequence[Problem]) -> list[Problem]:
+    return [problem for problem in problems if problem.row["framework"] == framework]
 
 
 def _judged_problem(row: Mapping[str, Any]) -> tuple[str, str, frozenset[str]]:

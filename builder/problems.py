@@ -185,7 +185,7 @@ def _most_frequent(problems: Iterable[Problem], max_per_category: int) -> list[P
 
     return [
         problem
-        for _, of_category in sorted(by_category.items())
+        for of_category in by_category.values()
         for problem in sorted(of_category, key=rank)[:max_per_category]
     ]
 

@@ -58,7 +58,7 @@ MAX_FLOPS = 2e10
 MAX_SIZES: Mapping[str, int] = {"sole_op": 12, "fusible": 6, "typical": 5}
 """Maximum number of parts with the same canonical form that a split of a table keeps.
 
-Of a form with fewer than `FEW_SIZES` parts, all in one family, a split keeps one part."""
+Of a form with fewer than `FEW_SIZES` parts, each in a single family, a split keeps one part."""
 
 FEW_SIZES = 5
 
@@ -357,6 +357,7 @@ def _most_frequent(table: pa.Table, max_sizes: int) -> pa.Array:
             ranked.setdefault(form, []).append(rank)
     hashes: set[str] = set()
     for ranks in map(sorted, ranked.values()):
-        is_rare = len(ranks) < FEW_SIZES and -ranks[0][0] < 2
+        num_families = -ranks[0][0]
+        is_rare = len(ranks) < FEW_SIZES and num_families < 2
         hashes.update(rank[-1] for rank in ranks[: 1 if is_rare else max_sizes])
     return pa.array(sorted(hashes), pa.string())

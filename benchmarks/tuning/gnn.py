@@ -16,6 +16,7 @@ repetitions that are learned from with those that score: no model can be asked f
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -62,18 +63,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         "log trees": lambda seed: LogTrees(space, seed=seed),
         "predictor": lambda seed: Predictor(space, tasks, seed=seed, epochs=PREDICTOR_EPOCHS),
     }
+    if given.graphs:
+        network = functools.partial(
+            GnnModel, space, epochs=given.epochs, members=given.members, width=given.width
+        )
+        makers["gnn"] = lambda seed: network(seed=seed)
+        if space.machine_code_set:
+            makers["gnn with code"] = lambda seed: network(seed=seed, uses_machine_code=True)
     if space.machine_code_set:
         makers["code trees"] = lambda seed: CodeTrees(space, seed=seed)
-    if given.graphs:
-        for name in ("gnn", "gnn with code") if space.machine_code_set else ("gnn",):
-            makers[name] = lambda seed, name=name: GnnModel(
-                space,
-                seed=seed,
-                epochs=given.epochs,
-                members=given.members,
-                width=given.width,
-                uses_machine_code=name != "gnn",
-            )
     kept = Kept(given, pool, given.epochs, given.members, given.width, given.folds)
     rows = [row for task in tasks for row in pool.rows(task) if row.is_ok]
     show("gnn", halves=halves(pool, rows), rows=len(rows))
@@ -114,8 +112,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             if means.get(name):
                 more = [value - means["trees"][task_id] for task_id, value in means[name].items()]
                 centre, low, high = bootstrap(np.array(more))
-                found_more = {"gnn_over_trees": centre, "interval": [low, high], "of": name}
-                show("gnn", split=split, rows=len(rows), **found_more)
+                figures = {"gnn_over_trees": centre, "interval": [low, high], "of": name}
+                show("gnn", split=split, rows=len(rows), **figures)
 
 
 def splits(

@@ -142,11 +142,8 @@ def _gnn(results: Lines) -> Result:
     lines = figures(results, "gnn-random", "gnn-families")
     own = {(x["split"], x["model"]): x for x in lines if "model" in x}
     name = "gnn with code" if ("random", "gnn with code") in own else "gnn"
-    more = next(
-        (x for x in lines if x.get("split") == "families" and x.get("of", "gnn") == name
-         and "gnn_over_trees" in x),
-        None,
-    )  # fmt: skip
+    over_trees = {(x["split"], x.get("of", "gnn")): x for x in lines if "gnn_over_trees" in x}
+    more = over_trees.get(("families", name))
     random = own.get(("random", name))
     if random is None or more is None:
         return NOT_RUN

@@ -461,12 +461,7 @@ def judge_all(
 
     Their processes are forks of one server, which saves seconds for each solution.
     """
-    verdicts = []
-    for source, language in solutions:
-        empty = Verdict(
-            problem.id, problem.row["form"], language, "", device, settings.threads, (), ()
-        )
-        verdicts.append(_prepared(empty, source, problem.row["framework"]))
+    verdicts = _prepare(problem, solutions, device, settings)
     references = list(dict.fromkeys(item.reference for item in verdicts if item.reference))
     if not references:
         return verdicts
@@ -483,22 +478,34 @@ def baselines_of(
     device: str,
     settings: Settings,
 ) -> list[Verdict]:
-    """Return the verdicts on compilers that follow from records of runs of all workloads.
+    """Return verdicts on compilers, given the records of a run of all workloads.
 
-    The verdicts are those of `judge` with `language="compiler"`. Many problems can thus share one
-    resumable run.
+    The verdicts are those of `judge` with `language="compiler"`. The run may include the workloads
+    of other problems.
 
     Raises:
         KeyError: a workload has no record under a compiler.
     """
-    verdicts = [
-        Verdict(
-            problem.id, problem.row["form"], COMPILER, name, device, settings.threads, (), (),
-            reference=name,
+    solutions = [(name, COMPILER) for name in compilers]
+    return _judged(
+        problem, _prepare(problem, solutions, device, settings), records, device, settings
+    )
+
+
+def _prepare(
+    problem: Problem,
+    solutions: Sequence[tuple[Solution, str]],
+    device: str,
+    settings: Settings,
+) -> list[Verdict]:
+    """Return a verdict without results for each solution, with its reference or an error."""
+    verdicts = []
+    for source, language in solutions:
+        empty = Verdict(
+            problem.id, problem.row["form"], language, "", device, settings.threads, (), ()
         )
-        for name in compilers
-    ]  # fmt: skip
-    return _judged(problem, verdicts, records, device, settings)
+        verdicts.append(_prepared(empty, source, problem.row["framework"]))
+    return verdicts
 
 
 def _judged(

@@ -125,7 +125,7 @@ class IsolatedSpace(Space):
         return self._arrays("features_of", candidates, _CHUNK)
 
     def machine_code(self, candidate: Candidate) -> np.ndarray:
-        """Return the features of the compiled program, float32 [n]; see `machine_code`."""
+        """Return the features of the compiled program, float32 [n]; n is 129 for TVM."""
         (features,) = self.machine_code_of([candidate])
         if features is None:
             raise TuningError(

@@ -18,6 +18,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import math
+import operator
 import re
 from collections.abc import Iterator, Sequence
 
@@ -44,16 +45,8 @@ CLASSES = (
     *(f"arithmetic_{width}" for width in _WIDTHS),
     *(f"load_{width}" for width in (*_WIDTHS, "integer")),
     *(f"store_{width}" for width in (*_WIDTHS, "integer")),
-    *(
-        "broadcast",
-        "gather",
-        "shuffle",
-        "divide",
-        "convert",
-        "mask",
-        "vector_move",
-        "vector_integer",
-    ),
+    *("broadcast", "gather", "shuffle", "divide", "convert", "mask"),
+    *("vector_move", "vector_integer"),
     *("spill_load", "spill_store", "integer", "address", "compare", "branch", "call", "prefetch"),
 )
 """The classes of instructions.
@@ -409,18 +402,10 @@ def _step(instructions: Sequence[_Instruction], register: str) -> int:
 def _classes(instruction: _Instruction, *, has_frame: bool) -> Iterator[str]:
     """Yield the classes of an instruction; operands in memory are additional loads."""
     name, operands = instruction.name, instruction.operands
-    if name.startswith("j") or name.startswith("ret"):
-        yield "branch"
-        return
-    if name.startswith("call"):
-        yield "call"
-        return
-    if name.startswith("prefetch"):
-        yield "prefetch"
-        return
-    if name.startswith("lea"):
-        yield "address"
-        return
+    for prefix, class_name in _BY_PREFIX.items():
+        if name.startswith(prefix):
+            yield class_name
+            return
     if name.startswith("nop") or name == "vzeroupper":
         return
     text = " ".join(operands)
@@ -474,32 +459,32 @@ def _is_stack(operand: str, *, has_frame: bool) -> bool:
 
 
 def _features(analyses: Sequence[_Analysis]) -> np.ndarray:
-    best: tuple[float, _Analysis, _Loop] | None = None
-    for part in analyses:
-        for loop in part.inner():
-            cost = float(part.weights[loop.start]) * part.loop_cycles(loop)
-            if best is None or cost > best[0]:
-                best = (cost, part, loop)
-    assert best is not None  # noqa: S101 - there is a function, and it has instructions
-    hot_cost, part, hot = best
-    own = part.instructions[hot.start : hot.stop]
-    hot_counts = part.counts[hot.start : hot.stop].sum(axis=0)
+    hot_cost, function, hot = max(
+        (
+            (float(analysis.weights[loop.start]) * analysis.loop_cycles(loop), analysis, loop)
+            for analysis in analyses
+            for loop in analysis.inner()
+        ),
+        key=operator.itemgetter(0),
+    )
+    instructions = function.instructions[hot.start : hot.stop]
+    hot_counts = function.counts[hot.start : hot.stop].sum(axis=0)
     totals = np.stack([analysis.weights @ analysis.counts for analysis in analyses]).sum(axis=0)
     text = np.stack([analysis.counts.sum(axis=0) for analysis in analyses]).sum(axis=0)
-    cycles, hot_cycles = sum(analysis.cycles() for analysis in analyses), part.loop_cycles(hot)
-    accumulators, chain = part.chain(hot)
+    cycles, hot_cycles = sum(analysis.cycles() for analysis in analyses), function.loop_cycles(hot)
+    accumulators, chain = function.chain(hot)
     registers = {
         register
-        for instruction in own
+        for instruction in instructions
         for register in _REGISTER.findall(" ".join(instruction.operands))
     }
     loops = [loop for analysis in analyses for loop in analysis.loops]
     values = {
-        "hot_instructions": len(own),
+        "hot_instructions": len(instructions),
         "hot_cycles": hot_cycles,
         "hot_trips": hot.trips,
-        "hot_runs": part.weights[hot.start] / hot.trips,
-        "hot_depth": part.depths[hot.start],
+        "hot_runs": function.weights[hot.start] / hot.trips,
+        "hot_depth": function.depths[hot.start],
         "hot_share": hot_cost / max(cycles, 1e-9),
         "hot_accumulators": accumulators,
         "hot_chain": chain,
@@ -566,6 +551,9 @@ def _register(operand: str) -> str:
     return f"r{number}" if number else _SHORT.get(letters, f"r{letters.lstrip('re')}")
 
 
+_BY_PREFIX = {
+    "j": "branch", "ret": "branch", "call": "call", "prefetch": "prefetch", "lea": "address",
+}  # fmt: skip
 _LOCAL_LABEL = re.compile(r"\.?L(?!__tvm)")
 _KERNEL = re.compile(r"main_compute_|tvm_parallel_lambda")
 _HELPER = re.compile(r"__tvm_(ffi|set)|__(trunc|extend)|__TVM")

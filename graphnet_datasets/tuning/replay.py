@@ -155,7 +155,7 @@ class PoolSpace(Space):
             )
         self.feature_set = next(iter(sets), "")
         codes = {row.machine_code_set for task in pool.tasks.values() for row in pool.rows(task)}
-        self.machine_code_set = max(codes)
+        self.machine_code_set = max(codes)  # "" without any; of several sets, one is used
 
     def enumerate(self, task: Task) -> list[Candidate]:
         """Return all candidates of the task in the pool."""

@@ -126,9 +126,9 @@ RECORD_COLUMNS = (
 `trace_json` can be replayed on the task's workload in an isolated worker; `trace_hash` is its
 blake2b. `times_ms` has the milliseconds per call of all repetitions, in order; it is empty unless
 `status` is ok. `anchor_ms` are times of a fixed kernel measured with the batch, to show drift.
-`features` has the shape [stores, features] and belongs to the set `feature_set`; `machine_code`
-counts instructions of the compiled program, a vector of the set `machine_code_set`. `predicted` is
-in the tuner's own unit. `trial_s` is the time of the trial without waiting for a worker, `tuner_s`
-its share of the tuner's own time. `max_abs_error` and `min_t` compare with the unscheduled
-workload.
+`features` has the shape [stores, features] and belongs to the set `feature_set`; `machine_code` is
+a vector of instruction counts and estimates for the compiled program, of the set
+`machine_code_set`. `predicted` is in the tuner's own unit. `trial_s` is the time of the trial
+without waiting for a worker, `tuner_s` its share of the tuner's own time. `max_abs_error` and
+`min_t` compare with the unscheduled workload.
 """

@@ -159,8 +159,8 @@ def judged(problem: Problem, temporary: Path, names: Sequence[str]) -> Mapping[s
     sources = [FOLDER / name if "." in name else NOT_PYTHON for name in names]
     with pytest.MonkeyPatch.context() as patch, keep_servers(most=0):
         patch.setattr(tempfile, "tempdir", str(temporary))
-        made = judge_all(problem, [(source, "") for source in sources], "cpu", settings)
-    return dict(zip(names, made, strict=True))
+        results = judge_all(problem, [(source, "") for source in sources], "cpu", settings)
+    return dict(zip(names, results, strict=True))
 
 
 def test_every_file_has_an_expected_verdict() -> None:

@@ -43,7 +43,7 @@ def test_an_interrupted_run_continues_and_finished_problems_get_rows(
     assert len(read_runs(build / "torch")) == 1
     measure(problems, build, compilers_of=EAGER)
     assert len(read_runs(build / "torch")) == 3
-    finished = [verdict for row in verdicts(problems, build, EAGER) for verdict in row]
+    finished = [verdict for group in verdicts(problems, build, EAGER) for verdict in group]
     assert sorted(len(verdict.results) for verdict in finished) == [1, 2]
     rows = [verdict.to_row(author=AUTHOR) for verdict in finished]
     assert all(row["is_accepted"] and row["language"] == "compiler" for row in rows)
@@ -64,10 +64,12 @@ def test_other_solutions_stay_and_those_of_changed_problems_go(
     write_solution(foreign, dataset)
     write_solution({**foreign, "solution_id": "1" * 32, "form": "another form"}, dataset)
     write_solution({**foreign, "solution_id": "2" * 32, "verdicts": []}, dataset)
-    kept = ship(rows, dataset)
-    assert {row["solution_id"] for row in kept} == {"0" * 32} | {row["solution_id"] for row in rows}
+    shipped = ship(rows, dataset)
+    assert {row["solution_id"] for row in shipped} == {"0" * 32} | {
+        row["solution_id"] for row in rows
+    }
     assert sorted(row["solution_id"] for row in solutions(dataset)) == sorted(
-        row["solution_id"] for row in kept
+        row["solution_id"] for row in shipped
     )
 
 

@@ -135,9 +135,9 @@ class TestSpace:
             assert (graph.nodes[graph.nodes[:, 0] == 1, 14] > 0).all()
         codes = np.stack([space.machine_code(candidate) for candidate in candidates])
         assert len({code.tobytes() for code in codes}) > 1
-        hot = dict(zip(FEATURE_NAMES, codes.max(axis=0).tolist(), strict=True))
-        assert sum(hot[f"text_fma_{width}"] for width in ("zmm", "ymm", "xmm", "scalar")) > 0
-        assert hot["loops"] > 0 and hot["total_flops"] > 0
+        largest = dict(zip(FEATURE_NAMES, codes.max(axis=0).tolist(), strict=True))
+        assert sum(largest[f"text_fma_{width}"] for width in ("zmm", "ymm", "xmm", "scalar")) > 0
+        assert largest["loops"] > 0 and largest["total_flops"] > 0
         mutated = [space.mutate(candidate, seed) for seed, candidate in enumerate(candidates)]
         mutants = [candidate for candidate in mutated if candidate is not None]
         assert mutants and all(candidate.origin is Origin.MUTATE for candidate in mutants)

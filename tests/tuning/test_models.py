@@ -81,7 +81,7 @@ def test_unschedulable_candidates_rank_last(name: str) -> None:
     inputs = [space.features_of(drawn)]
     if name == "code trees":
         inputs.append(space.machine_code_of(drawn))
-    lacking = [any(array is None for array in own) for own in zip(*inputs, strict=True)]
+    lacking = [any(array is None for array in arrays) for arrays in zip(*inputs, strict=True)]
     assert any(lacking)
     assert (np.isneginf(scores) == lacking).all()
 

@@ -23,7 +23,7 @@ from ..measurement import Measurement
 from ..task import Task
 from .arrays import load_arrays, save_arrays
 from .gbdt import import_xgboost
-from .pooling import features_of_rows, pool_features
+from .pooling import features_of_rows, log_machine_code, pool_features
 
 KIND = "code trees"
 
@@ -147,16 +147,18 @@ class CodeTrees(CostModel):
         """
         rows = [row for row in measurements if row.is_ok]
         vectors = self._vectors(features_of_rows(self.space, rows), self._codes(rows))
-        usable = [index for index, vector in enumerate(vectors) if vector is not None]
+        usable = [
+            (row, vector) for row, vector in zip(rows, vectors, strict=True) if vector is not None
+        ]
         if not usable:
             raise TuningError(
                 "None of the rows has features of machine code. Add them with `python -m builder "
                 "machine-code`, or record again with this version."
             )
-        times = np.log([rows[index].latency_ms for index in usable])
-        _, task = np.unique([rows[index].task_id for index in usable], return_inverse=True)
+        times = np.log([row.latency_ms for row, _ in usable])
+        _, task = np.unique([row.task_id for row, _ in usable], return_inverse=True)
         means = np.bincount(task, weights=times) / np.bincount(task)
-        inputs = np.stack([vector for vector in vectors if vector is not None])
+        inputs = np.stack([vector for _, vector in usable])
         data = self._xgboost.DMatrix(inputs, means[task] - times)
         booster = self._xgboost.train(self._parameters, data, self.rounds)
         self._trees = Trees.of_booster(booster)
@@ -236,11 +238,14 @@ class CodeTrees(CostModel):
             for index, row in enumerate(rows)
             if row.machine_code is None or row.machine_code_set != current
         ]
-        computed = self.space.machine_code_of([rows[index].candidate for index in missing])
-        codes = [row.machine_code for row in rows]
-        for index, code in zip(missing, computed, strict=True):
-            codes[index] = code
-        return codes
+        computed = dict(
+            zip(
+                missing,
+                self.space.machine_code_of([rows[index].candidate for index in missing]),
+                strict=True,
+            )
+        )
+        return [computed.get(index, row.machine_code) for index, row in enumerate(rows)]
 
     def _vectors(
         self, features: Sequence[np.ndarray | None], codes: Sequence[np.ndarray | None]
@@ -249,6 +254,6 @@ class CodeTrees(CostModel):
         return [
             None
             if matrix is None or code is None or not len(matrix)
-            else np.concatenate([pool_features(matrix), np.log1p(np.abs(code))], dtype=np.float32)
+            else np.concatenate([pool_features(matrix), log_machine_code(code)], dtype=np.float32)
             for matrix, code in zip(features, codes, strict=True)
         ]

@@ -40,6 +40,7 @@ from ..interfaces import CostModel, Space
 from ..measurement import Measurement
 from ..task import Task
 from .gnn_network import Scaling, batch_of, import_libraries, make_network
+from .pooling import log_machine_code
 from .ranking import one_thread, rank_loss, train
 
 FAILURE = math.log(2.0)
@@ -225,7 +226,7 @@ class GnnModel(CostModel):
             if vector is None:
                 graphs[index] = None
             else:
-                codes[index] = np.log1p(np.abs(vector))
+                codes[index] = log_machine_code(vector)
         return graphs, codes
 
 

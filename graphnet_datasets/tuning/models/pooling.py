@@ -1,4 +1,4 @@
-"""Fixed-length vectors of programs (pooled store features) and of tasks (shapes)."""
+"""Fixed-length vectors of programs and of tasks, the inputs of cost models."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ def pool_features(features: np.ndarray) -> np.ndarray:
     return np.concatenate(
         [features.sum(axis=0), features.max(axis=0), [len(features)]], dtype=np.float32
     )
+
+
+def log_machine_code(code: np.ndarray) -> np.ndarray:
+    """Return features of machine code on a logarithmic scale, log(1 + |x|).
+
+    >>> log_machine_code(np.array([0.0, 1.0])).round(3).tolist()
+    [0.0, 0.693]
+    """
+    return np.log1p(np.abs(code))
 
 
 def task_vector(task: Task) -> np.ndarray:

@@ -19,9 +19,8 @@ import numpy as np
 from ...errors import TuningError
 from ..candidate import Candidate, Origin
 from ..interfaces import CostModel, Space
-from ..models import code_trees
 from ..models.arrays import kind_of
-from ..models.code_trees import CodeTrees
+from ..models.code_trees import KIND, CodeTrees
 from ..models.predictor import Predictor
 from ..task import Task
 from .base import MemoryTuner
@@ -85,5 +84,5 @@ def load_model(path: str | Path, space: Space) -> CostModel:
     Raises:
         TuningError: the file contains neither, or was trained on other features.
     """
-    model_class = CodeTrees if kind_of(path) == code_trees.KIND else Predictor
+    model_class = CodeTrees if kind_of(path) == KIND else Predictor
     return model_class.load(path, space)
