@@ -248,6 +248,23 @@ def test_a_file_whose_trees_point_elsewhere_is_refused(
         CodeTrees.load(path, space)
 
 
+@pytest.mark.parametrize("name", ["roots", "left", "right", "feature"])
+@pytest.mark.parametrize("is_float", [True, False], ids=["float", "matrix"])
+def test_a_file_whose_trees_have_no_indices_is_refused(
+    name: str, is_float: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("xgboost")
+    space, rows = rows_of(SEEN, 20)
+    model, path = CodeTrees(space, rounds=5), tmp_path / "trees.npz"
+    model.fit(rows)
+    model.save(path)
+    arrays, header = load_arrays(path, KIND)
+    changed = arrays[name].astype(np.float64) if is_float else arrays[name][:, None]
+    save_arrays(path, {**arrays, name: changed}, header)
+    with pytest.raises(TuningError, match="does not contain valid trees"):
+        CodeTrees.load(path, space)
+
+
 def test_trees_need_machine_code() -> None:
     pytest.importorskip("xgboost")
     _, rows = rows_of(SEEN, 4)

@@ -48,6 +48,12 @@ class Trees:
     num_features: int
 
     def __post_init__(self) -> None:
+        arrays = [getattr(self, name) for name in _ARRAYS]
+        indices = [self.roots, self.left, self.right, self.feature]
+        if any(array.ndim != 1 for array in arrays) or any(
+            array.dtype.kind != "i" for array in indices
+        ):
+            raise ValueError("The arrays are not vectors, or their indices are not integers.")
         nodes = np.arange(len(self.value))
         is_inner = self.left >= 0
         children = np.stack([self.left, self.right])
